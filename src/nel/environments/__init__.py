@@ -1,0 +1,1 @@
+"""Where problems come from: the contract, the registry, `@benchmark`, data sources."""

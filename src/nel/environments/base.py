@@ -1,0 +1,107 @@
+"""`EvalEnvironment`: a source of problems that can also grade answers.
+
+The engine calls `prepare()` once, `seed(idx)` for each problem it is about to attempt, and `verify(...)` for each
+answer. Environments never choose, count or aggregate: the evaluator owns the loop.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+from nel.observability.records import MetricScore, ModelResponse, Outcome
+
+
+@dataclass(slots=True, kw_only=True)
+class SeedResult:
+    """One problem, ready to be attempted."""
+
+    prompt: str
+    expected_answer: Any = None
+    metadata: dict[str, Any] = field(default_factory=dict)
+    """The row's own fields and what the environment adds. A solver reads only the keys that it declares."""
+    messages: list[dict[str, Any]] | None = None
+    """A whole conversation; without it the prompt is one user message."""
+    system: str | None = None
+    """The benchmark's system prompt; a solver's own replaces it."""
+    images: list[str] | None = None
+    """File paths, URLs or data URIs."""
+    tools: list[dict[str, Any]] | None = None
+    problem_id: str | None = None
+    category: str | None = None
+    """What `categories` in the bundle are broken down by."""
+    cluster: str | None = None
+    """Problems that share a passage, subject or repository are not independent: intervals honour this."""
+
+
+@dataclass(slots=True, kw_only=True)
+class VerifyResult:
+    """What an answer is worth."""
+
+    reward: float | None
+    """The primary metric; None exactly when `outcome` is not scored."""
+    extracted_answer: Any = None
+    scoring_details: dict[str, Any] = field(default_factory=dict)
+    metadata: dict[str, Any] = field(default_factory=dict)
+    outcome: Outcome = Outcome.SCORED
+    failure_category: str | None = None
+    metrics: dict[str, MetricScore] = field(default_factory=dict)
+    """Further metrics of the same answer by name."""
+    scoring_method: str = ""
+
+
+class EvalEnvironment(ABC):
+    """Problems by index, and a verdict on each answer."""
+
+    name: str = ""
+    version: ClassVar[str] = "1"
+    """Raise it when `verify` changes what it returns for the same answer."""
+    endpoint_type: ClassVar[str] = "chat"
+    """`chat` or `completions`: what the prompts are written for; checked against the service before the first
+    request."""
+
+    async def prepare(self) -> None:
+        """Load what `dataset_size` and `seed` need; called once, before either."""
+
+    @abstractmethod
+    async def dataset_size(self) -> int:
+        """How many problems there are."""
+
+    @abstractmethod
+    async def seed(self, idx: int) -> SeedResult:
+        """Problem `idx`, 0-based; the same for the same index, in any order of calls. `DataError` names the row."""
+
+    @abstractmethod
+    async def verify(
+        self,
+        response: str,
+        expected: Any,
+        sandbox: Any = None,
+        *,
+        metadata: Mapping[str, Any],
+        model_response: ModelResponse | None = None,
+    ) -> VerifyResult:
+        """The verdict on one answer. Raising means *error* (scorer_error), never a score of 0."""
+
+    def scoring_identity(self) -> dict[str, Any]:
+        """What `verify` depends on beside the answer and the expected one: scorer names, versions, code digests.
+
+        It is part of every score's identity: when it changes, answers are graded again, without a request.
+        """
+        return {
+            "environment": f"{type(self).__module__}:{type(self).__qualname__}",
+            "version": getattr(self, "version", "1"),
+        }
+
+    def data_identity(self) -> dict[str, Any]:
+        """What the problems were made from, for the bundle: `{source, revision?, sha256?, rows?, license?}`."""
+        return {}
+
+    def kept_files(self) -> dict[str, bytes]:
+        """Files that the run keeps so that it can be scored again elsewhere: name to content (a user's own code)."""
+        return {}
+
+    async def close(self) -> None:
+        """Release what `prepare` took."""

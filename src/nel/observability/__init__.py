@@ -1,0 +1,1 @@
+"""What a run tells: attempts, scores, runtime, failures and progress."""
