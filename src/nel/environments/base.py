@@ -34,6 +34,8 @@ class SeedResult:
     """What `categories` in the bundle are broken down by."""
     cluster: str | None = None
     """Problems that share a passage, subject or repository are not independent: intervals honour this."""
+    repeat: int = 0
+    """Which repeat is asked; the engine sets it."""
 
 
 @dataclass(slots=True, kw_only=True)
@@ -58,7 +60,9 @@ class EvalEnvironment(ABC):
     name: str = ""
     version: ClassVar[str] = "1"
     """Raise it when `verify` changes what it returns for the same answer."""
-    endpoint_type: ClassVar[str] = "chat"
+    generation: Mapping[str, Any] = {}
+    """What the problems need to be sent (`max_tokens`, `logprobs`, ...), under the user's own parameters."""
+    endpoint_type: str = "chat"
     """`chat` or `completions`: what the prompts are written for; checked against the service before the first
     request."""
 

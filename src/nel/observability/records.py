@@ -93,7 +93,7 @@ class AttemptRecord(Record, tag="nel.attempt/1", kw_only=True):
     attempt: str
     """Hex identity: the digest of everything that produced the answer (`nel.engine.identity`)."""
     content: str
-    """Hex digest of what the solver read, without repeat and occurrence."""
+    """Hex digest of the problem as the solver reads it, without repeat and occurrence."""
     occurrence: int = 0
     """Tells equal problems of one plan apart."""
     problem_idx: int
@@ -107,6 +107,8 @@ class AttemptRecord(Record, tag="nel.attempt/1", kw_only=True):
     """The rendered prompt where it is not the last user message of `messages`."""
     messages: list[dict[str, Any]] | None = None
     """What was really sent, the system prompt included."""
+    response: str | None = None
+    """The answer that is graded, where it is not `model.content`."""
     request: dict[str, Any] | None = None
     """Generation parameters and options as sent, without the messages."""
     seed_metadata: dict[str, Any] = {}
@@ -118,8 +120,11 @@ class AttemptRecord(Record, tag="nel.attempt/1", kw_only=True):
     """System retries by the pool; HTTP tries are in `model.tries`."""
     trajectory: list[dict[str, Any]] | None = None
     """ATIF documents of a solver that takes several steps; a single turn is `messages` and `model`."""
-    solver_scores: dict[str, Any] | None = None
-    """A reward that the solver itself brought, with its details."""
+    solver_reward: float | None = None
+    """A verdict that came with the answer; used only where the benchmark trusts it."""
+    solver_details: dict[str, Any] = {}
+    blobs: dict[str, str] = {}
+    """Long texts that stand in `blobs/`: from their place in this record to their digest."""
     run_id: str = ""
     host: str = ""
 
@@ -139,6 +144,8 @@ class ScoreRecord(Record, tag="nel.score/1", kw_only=True):
     attempt: str
     score: str
     """Hex identity: the attempt, the expected answer, extraction and scorers with their versions."""
+    basis: str = ""
+    """Hex digest of solver and scorers: tells the lines of the present plan from those of an earlier one."""
     problem_idx: int
     repeat: int = 0
     problem_id: str | None = None

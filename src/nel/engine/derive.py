@@ -1,0 +1,319 @@
+"""From the two logs of a cell to its bundle, runtime statistics and failure report: the same logs, the same bytes."""
+
+from __future__ import annotations
+
+from array import array
+from collections import Counter
+from collections.abc import Hashable, Iterable, Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from nel.core.contract import encode_json
+from nel.core.disk import write_atomic
+from nel.core.errors import RecordError
+from nel.core.log import scan_log
+from nel.engine.ledger import RESULTS, SUPERSEDED, TRAJECTORIES, Ledger
+from nel.engine.selection import Indexes
+from nel.metrics.estimate import Estimate
+from nel.metrics.majority import estimate_maj_at_k
+from nel.metrics.mean import category_breakdown, estimate_mean
+from nel.metrics.passk import estimate_pass_at_k, estimate_pass_hat_k
+from nel.observability.collector import ArtifactCollector
+from nel.observability.records import ModelErrorInfo, Outcome, Timing
+
+
+class AttemptRow(msgspec.Struct, tag_field="schema", tag="nel.attempt/1"):
+    """What the statistics need of an attempt's line."""
+
+    attempt: str
+    problem_idx: int
+    repeat: int = 0
+    timestamp: float = 0.0
+    timing: Timing = msgspec.field(default_factory=Timing)
+    model: ModelRow | None = None
+    model_error: ModelErrorInfo | None = None
+    failure_category: str | None = None
+    retries: int = 0
+
+
+class ModelRow(msgspec.Struct):
+    """What the statistics need of a reply: its numbers."""
+
+    model: str = ""
+    finish_reason: str = ""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    reasoning_tokens: int = 0
+    cached_tokens: int = 0
+    latency_ms: float = 0.0
+    ttft_ms: float | None = None
+    cost: float | None = None
+    tries: int = 1
+    cached: bool = False
+
+    @property
+    def total_tokens(self) -> int:
+        """Prompt plus completion."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class MetricRow(msgspec.Struct):
+    """One metric of a score's line."""
+
+    value: float | None = None
+    outcome: Outcome = Outcome.SCORED
+
+
+class ScoreRow(msgspec.Struct, tag_field="schema", tag="nel.score/1"):
+    """What the statistics need of a score's line."""
+
+    attempt: str
+    problem_idx: int
+    repeat: int = 0
+    outcome: Outcome = Outcome.SCORED
+    reward: float | None = None
+    scorer_rewards: dict[str, MetricRow] = {}
+    extracted_answer: Any = None
+    category: str | None = None
+    cluster: str | None = None
+    failure_category: str | None = None
+    error: str | None = None
+
+
+Pair = tuple[AttemptRow, ScoreRow]
+
+
+class CellInfo(msgspec.Struct, kw_only=True):
+    """What is known of a cell beside its logs; kept in the manifest."""
+
+    name: str
+    config: dict[str, Any]
+    """What was run, in the reference's names: benchmark, model, base_url, repeats, generation, ..."""
+    identity: dict[str, Any]
+    """Solver and scoring identities, in clear."""
+    data: dict[str, Any]
+    """What the problems were made from."""
+    planned: int
+    repeats: int
+    error_policy: str = "exclude"
+    max_error_rate: float = 0.05
+    versions: dict[str, str] = {}
+    run_id: str = ""
+    choice: dict[str, Any] = {}
+    """Everything that the attempts and scores depend on; its digest is the plan's."""
+
+
+def pairs_from_logs(cell: Path) -> Iterator[Pair]:
+    """The attempts of a compacted cell with their scores; `RecordError` where the two logs do not run together."""
+    attempts = scan_log(cell / TRAJECTORIES, AttemptRow)
+    scores = scan_log(cell / RESULTS, ScoreRow)
+    for (_, _, attempt), (_, _, score) in zip(attempts, scores, strict=True):
+        if attempt.attempt != score.attempt:
+            raise RecordError(
+                f"{cell}: trajectories.jsonl and results.jsonl do not hold the same attempts in the same order",
+                hint="The run did not finish; continue it with `nel eval resume`.",
+            )
+        yield attempt, score
+
+
+def pairs_from_ledger(cell: Path, ledger: Ledger, indexes: Indexes, repeats: int) -> Iterator[Pair]:
+    """The attempts that a run has made so far, wherever their lines stand, in problem order."""
+    attempt_decoder = msgspec.json.Decoder(AttemptRow)
+    score_decoder = msgspec.json.Decoder(ScoreRow)
+    files: dict[str, Any] = {}
+    try:
+        for name in (TRAJECTORIES, RESULTS, SUPERSEDED):
+            if (cell / name).exists():
+                files[name] = (cell / name).open("rb")
+
+        def line(log: str, file: int, offset: int, length: int) -> bytes:
+            source = files[SUPERSEDED if file else log]
+            source.seek(offset)
+            return bytes(source.read(length))
+
+        for position in indexes.argsort(kind="stable"):
+            for unit in range(position * repeats, (position + 1) * repeats):
+                if ledger.score_file[unit] < 0:
+                    continue
+                where = (ledger.attempt_file[unit], ledger.attempt_offset[unit], ledger.attempt_length[unit])
+                attempt = attempt_decoder.decode(line(TRAJECTORIES, *map(int, where)))
+                where = (ledger.score_file[unit], ledger.score_offset[unit], ledger.score_length[unit])
+                score = score_decoder.decode(line(RESULTS, *map(int, where)))
+                attempt.problem_idx = score.problem_idx = int(indexes[position])
+                yield attempt, score
+    finally:
+        for file in files.values():
+            file.close()
+
+
+@dataclass(slots=True)
+class _Columns:
+    """The rewards of one metric, with what they are clustered by."""
+
+    values: array[float] = field(default_factory=lambda: array("d"))
+    problems: array[int] = field(default_factory=lambda: array("q"))
+    categories: list[str | None] = field(default_factory=list)
+    clusters: list[str | None] = field(default_factory=list)
+    answers: list[Any] = field(default_factory=list)
+    unscored: int = 0
+    error: int = 0
+    unscored_by: Counter[str] = field(default_factory=Counter)
+    error_by: Counter[str] = field(default_factory=Counter)
+
+    def add(self, row: ScoreRow, outcome: Outcome, value: float | None, *, keep_answer: bool) -> None:
+        if outcome is Outcome.SCORED and value is not None:
+            self.values.append(value)
+            self.problems.append(row.problem_idx)
+            self.categories.append(_shared(row.category))
+            self.clusters.append(_shared(row.cluster))
+            if keep_answer:
+                self.answers.append(row.extracted_answer)
+            return
+        by = self.unscored_by if outcome is Outcome.UNSCORED else self.error_by
+        if outcome is Outcome.UNSCORED:
+            self.unscored += 1
+        else:
+            self.error += 1
+        if row.category is not None:
+            by[row.category] += 1
+
+    def shape(self) -> dict[str, Any]:
+        return {
+            "clusters": self.clusters if any(name is not None for name in self.clusters) else None,
+            "unscored": self.unscored,
+            "error": self.error,
+        }
+
+
+_names: dict[str, str] = {}
+
+
+def _shared(name: str | None) -> str | None:
+    """One string object for a name, however often it is decoded."""
+    return None if name is None else _names.setdefault(name, name)
+
+
+def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
+    """Writes `eval-<name>.json`, `runtime_stats.json` and `failure_analysis.json`; returns the bundle."""
+    headline, with_zeros = _Columns(), _Columns()
+    others: dict[str, _Columns] = {}
+    collector = ArtifactCollector()
+    problems: set[int] = set()
+    counts = Counter[str]()
+    last = 0.0
+    unmeasured = 0
+    for attempt, row in pairs:
+        collector.add(attempt, row)
+        problems.add(row.problem_idx)
+        counts[row.outcome.value] += 1
+        last = max(last, attempt.timestamp + attempt.timing.total_ms / 1000)
+        headline.add(row, row.outcome, row.reward, keep_answer=info.repeats > 1)
+        if row.outcome is Outcome.ERROR:
+            with_zeros.add(row, Outcome.SCORED, 0.0, keep_answer=False)
+        else:
+            with_zeros.add(row, row.outcome, row.reward, keep_answer=False)
+        for name, metric in row.scorer_rewards.items():
+            others.setdefault(name, _Columns()).add(row, metric.outcome, metric.value, keep_answer=False)
+        unmeasured += row.outcome is Outcome.ERROR and not row.scorer_rewards
+    chosen = with_zeros if info.error_policy == "zero" else headline
+    binary = all(value in {0.0, 1.0} for value in chosen.values)
+    scores = _scores(chosen, info.repeats, binary=binary)
+    for name, columns in sorted(others.items()):
+        columns.error += unmeasured
+        scores[f"scorer:{name}"] = estimate_mean(columns.values, columns.problems, **columns.shape())
+    runtime, failures = collector.runtime_stats().to_dict(), collector.failure_report().to_dict()
+    errors = counts[Outcome.ERROR.value]
+    attempted = sum(counts.values())
+    degraded = info.planned > 0 and errors / info.planned > info.max_error_rate
+    bundle: dict[str, Any] = {
+        "schema": "nel.bundle/1",
+        "run_id": info.run_id,
+        "config_hash": info.config["config_hash"],
+        "sdk_version": info.versions.get("nel", ""),
+        "timestamp": datetime.fromtimestamp(last, UTC).isoformat(timespec="milliseconds"),
+        "outcome": "partial" if attempted < info.planned else "degraded" if degraded else "completed",
+        "config": {name: value for name, value in info.config.items() if name != "config_hash"},
+        "benchmark": {
+            "name": info.name,
+            "samples": len(problems),
+            "repeats": info.repeats,
+            "primary": next(iter(scores)),
+            "scores": scores,
+            "categories": _categories(chosen),
+        },
+        "counts": {
+            "planned": info.planned,
+            "attempted": attempted,
+            "scored": counts[Outcome.SCORED.value],
+            "unscored": counts[Outcome.UNSCORED.value],
+            "error": errors,
+        },
+        "means": {
+            "excluding_errors": _mean(headline).value,
+            "errors_as_zero": _mean(with_zeros).value,
+        },
+        "error_policy": info.error_policy,
+        "max_error_rate": info.max_error_rate,
+        "identity": info.identity,
+        "data": info.data,
+        "versions": info.versions,
+        "n_results": attempted,
+        "runtime": runtime,
+        "failures": failures,
+    }
+    for path, value in (
+        (cell / "runtime_stats.json", runtime),
+        (cell / "failure_analysis.json", failures),
+        (cell / f"eval-{info.name}.json", bundle),
+    ):
+        write_atomic(path, msgspec.json.format(encode_json(value), indent=2) + b"\n")
+    return bundle
+
+
+def _mean(columns: _Columns) -> Estimate:
+    return estimate_mean(columns.values, columns.problems, **columns.shape())
+
+
+def _scores(columns: _Columns, repeats: int, *, binary: bool) -> dict[str, Estimate]:
+    """Headline first. Rewards that are all 0 or 1 are passes, any others are means."""
+    shape = columns.shape()
+    if not binary or not columns.values:
+        return {"mean_reward": estimate_mean(columns.values, columns.problems, **shape)}
+    scores = {"pass@1": estimate_mean(columns.values, columns.problems, **shape)}
+    for k in _ks(repeats):
+        scores[f"pass@{k}"] = estimate_pass_at_k(columns.values, columns.problems, k, **shape)
+    for k in _ks(repeats):
+        scores[f"pass^{k}"] = estimate_pass_hat_k(columns.values, columns.problems, k, **shape)
+    if repeats > 2 and len(columns.answers) == len(columns.values):
+        scores[f"maj@{repeats}"] = estimate_maj_at_k(
+            columns.answers, columns.values, columns.problems, repeats, **shape
+        )
+    return scores
+
+
+def _ks(repeats: int) -> list[int]:
+    """2, 4, 8, ... and the number of repeats itself."""
+    ks = [2**power for power in range(1, repeats.bit_length()) if 2**power < repeats]
+    return [*ks, repeats] if repeats > 1 else []
+
+
+def _categories(columns: _Columns) -> dict[str, Any]:
+    names: list[Hashable] = list(columns.categories)
+    if not any(name is not None for name in names) and not columns.error_by and not columns.unscored_by:
+        return {}
+    shape = columns.shape()
+    estimates = category_breakdown(
+        columns.values,
+        columns.problems,
+        names,
+        clusters=shape["clusters"],
+        unscored=columns.unscored_by,
+        error=columns.error_by,
+    )
+    return {
+        name: {"mean_reward": estimate.value, **msgspec.to_builtins(estimate)} for name, estimate in estimates.items()
+    }

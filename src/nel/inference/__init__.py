@@ -1,0 +1,1 @@
+"""Talking to models: one `ModelClient` for each service, shared by everything that uses that service."""

@@ -1,0 +1,1 @@
+"""Suites: services up, benchmarks run, services down."""

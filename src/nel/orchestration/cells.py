@@ -1,0 +1,188 @@
+"""From a benchmark entry of the configuration to the environment, solver and settings of its cell."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from nel.config.benchmarks import Benchmark
+from nel.config.load import LoadedConfig
+from nel.config.services import ModelService, merge_generation
+from nel.config.solvers import CustomSolver, SimpleSolver
+from nel.core.digest import digest_value
+from nel.core.errors import NelError, UsageError
+from nel.core.loading import load_object
+from nel.core.rundir import CellEntry
+from nel.engine.cell import CellPlan, plan_cell, solver_identity
+from nel.engine.selection import Shard
+from nel.engine.session import CellKey
+from nel.engine.settings import EvaluationSettings, RetryErrors
+from nel.environments.base import EvalEnvironment
+from nel.environments.registry import get_environment
+from nel.inference.client import ModelClient
+from nel.orchestration.services import Services
+from nel.solvers.base import Solver
+from nel.solvers.simple import simple_solver
+
+_EXECUTION = ("max_concurrent", "timeout", "max_system_retries", "error_policy", "max_error_rate", "skip_failed")
+
+
+@dataclass(slots=True, kw_only=True)
+class Cell:
+    """One benchmark entry, ready to be run."""
+
+    index: int
+    key: CellKey
+    directory: str
+    plan: CellPlan
+    entry: Benchmark
+
+
+def settings_of(entry: Benchmark, *, retry_errors: RetryErrors = "transient") -> EvaluationSettings:
+    """The engine's settings of a benchmark entry."""
+    policy, rate = entry.errors
+    return EvaluationSettings(
+        repeats=entry.repeats,
+        max_problems=entry.max_problems,
+        problem_range=entry.problem_range,
+        select_ids=tuple(entry.select.ids),
+        select_where=entry.select.where,
+        shuffle_seed=entry.shuffle_seed,
+        max_concurrent=entry.max_concurrent,
+        timeout=entry.timeout,
+        max_system_retries=entry.max_system_retries,
+        error_policy=policy,
+        max_error_rate=rate,
+        retry_errors=retry_errors,
+        instruction_template=entry.instruction_template,
+    )
+
+
+async def build_solver(
+    entry: Benchmark, env: EvalEnvironment, client: ModelClient | None, service: ModelService | None
+) -> Solver:
+    """The solver of a benchmark entry, talking to `service` through `client`.
+
+    Parameters: what the benchmark needs, replaced by the service's, replaced by the solver's, one by one.
+    """
+    spec = entry.solver
+    if isinstance(spec, SimpleSolver):
+        assert client is not None
+        assert service is not None
+        _check_endpoint(env, client)
+        first = await env.seed(0) if await env.dataset_size() else None
+        generation = {**env.generation, **merge_generation(service.generation, spec.generation)}
+        return simple_solver(
+            client,
+            images=bool(first and first.images),
+            system_prompt=spec.system_prompt,
+            choices=generation.pop("n", 1),
+            generation=generation,
+            image_detail=spec.image_detail if spec.image_detail != "auto" else None,
+        )
+    assert isinstance(spec, CustomSolver)
+    kind = load_object(spec.class_path, what="solver class")
+    solver: Solver = kind(client, **spec.config) if client is not None else kind(**spec.config)
+    return solver
+
+
+def _check_endpoint(env: EvalEnvironment, client: ModelClient) -> None:
+    text = client.settings.protocol == "completions"
+    if (env.endpoint_type == "completions") != text:
+        raise UsageError(
+            f"{env.name} is written for {env.endpoint_type} endpoints, but service {client.settings.name} speaks "
+            f"{client.settings.protocol}",
+            hint="Use a service of the other protocol, or a benchmark with `endpoint_type="
+            f"{'completions' if text else 'chat'!r}`.",
+        )
+
+
+async def build_environment(entry: Benchmark) -> EvalEnvironment:
+    """The prepared environment of a benchmark entry."""
+    dataset = entry.dataset.model_dump(exclude_none=True) if entry.dataset else None
+    env = get_environment(entry.name, params=entry.parameters, dataset=dataset)
+    await env.prepare()
+    return env
+
+
+async def plan_cells(
+    loaded: LoadedConfig, services: Services, *, shard: Shard | None = None, retry_errors: RetryErrors = "transient"
+) -> list[Cell | tuple[int, NelError]]:
+    """The cells of a configuration in its order; an entry that cannot be planned is its error, with its place."""
+    planned: list[Cell | tuple[int, NelError]] = []
+    for index, entry in enumerate(loaded.config.benchmarks):
+        try:
+            planned.append(await _plan(index, entry, services, shard, retry_errors))
+        except NelError as error:
+            planned.append((index, error))
+    return planned
+
+
+def name_cells(cells: Sequence[Cell], earlier: Mapping[str, CellEntry]) -> None:
+    """Gives each cell its key and directory: benchmark x model x variant.
+
+    The variant is the entry's `id`. Entries that share benchmark and model and have no id are told apart by a digest
+    of what they say, never by their place; one that an earlier run of this directory knows without a variant keeps
+    its name.
+    """
+    alike = Counter((cell.key.benchmark, cell.key.model, cell.key.variant) for cell in cells)
+    benchmarks = Counter(cell.key.benchmark for cell in cells)
+    models = Counter((cell.key.benchmark, cell.key.model) for cell in cells)
+    seen: dict[str, int] = {}
+    for cell in cells:
+        benchmark, model, variant = cell.key.benchmark, cell.key.model, cell.key.variant
+        if alike[benchmark, model, variant] > 1 and not variant:
+            known = earlier.get(str(cell.key))
+            basis = known.info.get("choice", {}).get("basis") if known else None
+            if basis != cell.plan.identities.basis:
+                variant = _said_by(cell.entry)
+        cell.key = CellKey(benchmark, model, variant)
+        parts = [benchmark]
+        if benchmarks[benchmark] > 1 and len({m for b, m in models if b == benchmark}) > 1:
+            parts.append(model)
+        if variant:
+            parts.append(variant)
+        cell.directory = "--".join(part for part in parts if part)
+        if str(cell.key) in seen:
+            raise UsageError(
+                f"benchmarks[{seen[str(cell.key)]}] and benchmarks[{cell.index}] are the same: {cell.key}",
+                hint="Give them different `id`s, or remove one.",
+            )
+        seen[str(cell.key)] = cell.index
+
+
+def _said_by(entry: Benchmark) -> str:
+    """Eight hex digits of what an entry says of answers and scores."""
+    said = entry.model_dump(mode="json", exclude=set(_EXECUTION))
+    return digest_value(said).removeprefix("sha256:")[:8]
+
+
+async def _plan(
+    index: int, entry: Benchmark, services: Services, shard: Shard | None, retry_errors: RetryErrors
+) -> Cell:
+    env = await build_environment(entry)
+    client = await services.unstarted_client(entry.service) if entry.service else None
+    solver = await build_solver(entry, env, client, services.config(entry.service))
+    settings = client.settings if client else None
+    config: dict[str, Any] = {
+        "solver": {"type": entry.solver.type},
+        "scorers": env.scoring_identity(),
+        "error_policy": entry.errors[0],
+        "max_error_rate": entry.errors[1],
+    }
+    if settings is not None:
+        identity = solver_identity(solver)
+        config |= {
+            "model": settings.model,
+            "base_url": settings.declared_identity or settings.identity()["url"],
+            "protocol": settings.protocol,
+            "generation": identity.get("generation"),
+            "system_prompt": identity.get("system_prompt"),
+        }
+    plan = await plan_cell(
+        env, solver, settings_of(entry, retry_errors=retry_errors), name=None, config=config, shard=shard
+    )
+    key = CellKey(env.name, settings.model if settings else "", entry.id or "")
+    return Cell(index=index, key=key, directory=env.name, plan=plan, entry=entry)

@@ -1,0 +1,162 @@
+"""`Services`: the models of a run by name, each started or connected once, when something first needs it."""
+
+from __future__ import annotations
+
+import asyncio
+from dataclasses import replace
+from pathlib import Path
+from typing import Any, Final
+
+from nel.config.load import LoadedConfig
+from nel.config.services import SUFFIXES, ApiService, ManagedService, ModelService
+from nel.core.errors import ServiceError, UsageError
+from nel.inference.client import ModelClient
+from nel.inference.cost import Prices
+from nel.inference.settings import ServiceSettings
+from nel.orchestration.model_server import ModelServer, managed_identity, model_server
+
+_SUFFIX_OF: Final = {protocol: suffix for suffix, protocol in SUFFIXES.items()}
+_NOT_STARTED: Final = "http://service.not-started.invalid"
+
+
+class Services:
+    """Settings, clients and servers of the services of one configuration; close it in the loop that used it."""
+
+    def __init__(self, loaded: LoadedConfig, log_dir: Path) -> None:
+        self._loaded = loaded
+        self._log_dir = log_dir
+        self._settings: dict[str, ServiceSettings] = {}
+        self._clients: dict[str, ModelClient] = {}
+        self._servers: dict[str, ModelServer] = {}
+        self._locks: dict[str, asyncio.Lock] = {}
+
+    async def settings(self, name: str) -> ServiceSettings:
+        """What is known of a service before it is started: enough for its identity.
+
+        An endpoint without a `model` is asked for its models; `UsageError` lists them where there are several.
+        """
+        if name not in self._settings:
+            self._settings[name] = await self._make_settings(name)
+        return self._settings[name]
+
+    async def unstarted_client(self, name: str) -> ModelClient:
+        """A client that knows what the service is and can plan with it, but must not send."""
+        return ModelClient(await self.settings(name))
+
+    async def client(self, name: str) -> ModelClient:
+        """The one client of a service; a managed server (and those it depends on) is started first."""
+        async with self._locks.setdefault(name, asyncio.Lock()):
+            if name not in self._clients:
+                settings = await self.settings(name)
+                service = self._service(name)
+                if isinstance(service, ManagedService):
+                    for other in service.depends_on:
+                        await self.client(other)
+                    settings = replace(settings, urls=[await self._start(name, service)])
+                self._clients[name] = ModelClient(settings)
+        return self._clients[name]
+
+    async def close(self) -> None:
+        """Close all clients, then stop all servers, the last started first."""
+        for client in self._clients.values():
+            await client.close()
+        for server in reversed(self._servers.values()):
+            await server.stop()
+        self._clients.clear()
+        self._servers.clear()
+
+    def config(self, name: str | None) -> ModelService | None:
+        """What the configuration says of a service."""
+        return self._service(name) if name is not None else None
+
+    def _service(self, name: str) -> ModelService:
+        service = self._loaded.config.services[name]
+        if not isinstance(service, ModelService):
+            raise self._loaded.error(("services", name), "is no model service")
+        return service
+
+    async def _start(self, name: str, service: ManagedService) -> str:
+        server = model_server(name, service, self._log_dir)
+        self._servers[name] = server
+        url = await server.start()
+        await server.health_wait()
+        return url.rstrip("/") + "/v1" + _SUFFIX_OF[service.protocol]
+
+    async def _make_settings(self, name: str) -> ServiceSettings:
+        service = self._service(name)
+        common = _common(name, service)
+        if isinstance(service, ManagedService):
+            identity = service.identity or await asyncio.to_thread(managed_identity, service)
+            return ServiceSettings(
+                **common,
+                urls=[_NOT_STARTED + _SUFFIX_OF[service.protocol]],
+                model=service.served_model_name or service.model,
+                declared_identity=identity,
+            )
+        assert isinstance(service, ApiService)
+        settings = ServiceSettings(
+            **common, urls=service.endpoints, model=service.model or "", declared_identity=service.identity
+        )
+        if service.model is None:
+            settings = replace(settings, model=await self._only_model(name, settings))
+        return settings
+
+    async def _only_model(self, name: str, settings: ServiceSettings) -> str:
+        client = ModelClient(settings)
+        try:
+            models = await client.list_models()
+        finally:
+            await client.close()
+        if len(models) == 1:
+            return models[0]
+        listed = ", ".join(models) or "none"
+        raise UsageError(
+            f"service {name}: the endpoint serves {len(models)} models, so one must be named: {listed}",
+            hint="Set `model` in the service, or --model-id on the command line.",
+        )
+
+
+def _common(name: str, service: ModelService) -> dict[str, Any]:
+    proxy, prices = service.proxy, service.prices
+    given: dict[str, Any] = {}
+    if proxy.max_retries is not None:
+        given["max_retries"] = proxy.max_retries
+    if proxy.retry_on_status is not None:
+        given["retry_on_status"] = frozenset(proxy.retry_on_status)
+    return {
+        "name": name,
+        "protocol": service.protocol,
+        "api_key": service.api_key,
+        "headers": dict(proxy.extra_headers),
+        "extra_body": dict(proxy.extra_body),
+        "generation": {},  # the solver's: it knows what the benchmark needs beneath them
+        "request_timeout": proxy.request_timeout,
+        "max_concurrent": service.concurrency,
+        "requests_per_minute": service.requests_per_minute,
+        "tokens_per_minute": service.tokens_per_minute,
+        "adaptive": service.adaptive_concurrency,
+        "prices": Prices(input=prices.prompt, output=prices.completion, cached_input=prices.cached) if prices else None,
+        "cache_dir": Path(service.cache) if service.cache else None,
+        "stream": service.stream,
+        "reasoning_pattern": service.reasoning_pattern,
+        **given,
+    }
+
+
+async def wait_for_endpoint(name: str, service: ApiService) -> None:
+    """Returns once the `health_path` of an endpoint answers; `ServiceError` where it does not."""
+    if service.health_path is None:
+        return
+    from urllib.parse import urljoin
+
+    import aiohttp
+
+    url = urljoin(service.endpoints[0], service.health_path)
+    try:
+        async with aiohttp.ClientSession() as session, session.get(url, timeout=aiohttp.ClientTimeout(10)) as reply:
+            if reply.status < 400:
+                return
+            found = f"answers {reply.status}"
+    except (aiohttp.ClientError, TimeoutError) as error:
+        found = f"does not answer ({error})"
+    raise ServiceError(f"service {name}: its health path {url} {found}", hint="Start the service, or check the path.")

@@ -1,0 +1,203 @@
+"""`run_local`: a whole configuration on this machine, from the run directory's lock to its reports."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+from nel.config.load import LoadedConfig
+from nel.core.disk import write_atomic
+from nel.core.errors import ExitCode, NelError
+from nel.engine.cell import CellResult
+from nel.engine.selection import Shard, shard_from_environment
+from nel.engine.session import Session
+from nel.engine.settings import RetryErrors
+from nel.engine.tally import Tally
+from nel.observability.progress import NullProgress, Progress, ProgressSnapshot
+from nel.orchestration.cells import Cell, build_solver, name_cells, plan_cells
+from nel.orchestration.services import Services, wait_for_endpoint
+
+
+@dataclass(slots=True, kw_only=True)
+class SuiteResult:
+    """How a suite ended."""
+
+    run_dir: Path
+    exit_code: ExitCode = ExitCode.OK
+    bundles: dict[str, dict[str, Any]] = field(default_factory=dict)
+    """By cell key."""
+    failed: dict[str, str] = field(default_factory=dict)
+    """From a cell, or an entry of `benchmarks` that has none, to why it failed."""
+    reports: list[Path] = field(default_factory=list)
+
+
+def run_directory(loaded: LoadedConfig, *, resume: bool, shard: Shard | None = None) -> Path:
+    """Where the run goes: `output.dir`, with a level for the time or for the shard where there is one.
+
+    A resume without a named directory continues the latest run below the default one.
+    """
+    output = loaded.config.output
+    base = Path(output.directory)
+    if output.adds_timestamp:
+        runs = sorted(path.parent for path in base.glob("*/manifest.json")) if resume else []
+        base = runs[-1] if runs else base / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
+    return base / f"shard_{shard.index}" if shard else base
+
+
+def run_local(
+    loaded: LoadedConfig,
+    *,
+    resume: bool = False,
+    retry_errors: RetryErrors = "transient",
+    progress: Progress | None = None,
+    command: Sequence[str] = (),
+    started: Callable[[Path], None] | None = None,
+) -> SuiteResult:
+    """Runs every benchmark of the configuration; one that fails is noted, and the others go on.
+
+    Ctrl-C and SIGTERM stop it: attempts in progress are dropped, all that was recorded stays, servers are stopped, and
+    the exit code is 130. `started` is told the run directory once it is locked.
+    """
+    shard = shard_from_environment()
+    directory = run_directory(loaded, resume=resume, shard=shard)
+    suite = _Suite(loaded, directory, shard, retry_errors, progress or NullProgress())
+    try:
+        with Session.open(
+            directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets
+        ) as session:
+            if started is not None:
+                started(directory)
+            write_atomic(directory / "config.yaml", loaded.dump(), mode=0o600)
+            asyncio.run(suite.run(session))
+    except (KeyboardInterrupt, asyncio.CancelledError):
+        suite.result.exit_code = ExitCode.INTERRUPTED
+    finally:
+        suite.progress.close()
+    suite.result.reports = write_reports(directory, loaded.config.output.report)
+    return suite.result
+
+
+class _Suite:
+    def __init__(
+        self,
+        loaded: LoadedConfig,
+        directory: Path,
+        shard: Shard | None,
+        retry_errors: RetryErrors,
+        progress: Progress,
+    ) -> None:
+        self.result = SuiteResult(run_dir=directory)
+        self.progress = progress
+        self._loaded = loaded
+        self._shard = shard
+        self._retry_errors = retry_errors
+
+    async def run(self, session: Session) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        services = Services(self._loaded, session.run.path / "logs")
+        try:
+            planned = await plan_cells(self._loaded, services, shard=self._shard, retry_errors=self._retry_errors)
+            cells = [cell for cell in planned if isinstance(cell, Cell)]
+            name_cells(cells, session.run.manifest.cells)
+            for failure in planned:
+                if not isinstance(failure, Cell):
+                    index, error = failure
+                    self._failed(f"benchmarks[{index}] {self._loaded.config.benchmarks[index].name}", error, session)
+            slots = asyncio.Semaphore(self._loaded.config.max_concurrent_benchmarks)
+            async with asyncio.TaskGroup() as group:
+                for cell in cells:
+                    group.create_task(self._run_cell(session, services, cell, slots))
+        finally:
+            await services.close()
+        self._conclude()
+
+    async def _run_cell(self, session: Session, services: Services, cell: Cell, slots: asyncio.Semaphore) -> None:
+        async with slots:
+            name = cell.directory
+            try:
+                bundle = session.finished(cell.key, cell.plan)
+                if bundle is not None:
+                    self.progress.message(f"{name}: completed already")
+                else:
+                    bundle = (await self._evaluate(session, services, cell)).bundle
+                self.result.bundles[str(cell.key)] = bundle
+            except NelError as error:
+                self._failed(str(cell.key), error, session)
+            finally:
+                await cell.plan.env.close()
+
+    async def _evaluate(self, session: Session, services: Services, cell: Cell) -> CellResult:
+        name, plan = cell.directory, cell.plan
+        service = cell.entry.service
+        if service is not None:
+            client = await services.client(service)
+            await wait_for_endpoint(service, self._loaded.config.services[service])
+            plan = plan.with_solver(await build_solver(cell.entry, plan.env, client, services.config(service)))
+        tally = Tally()
+        self.progress.begin(name, plan.attempts, 0)
+
+        def show(now: Tally) -> None:
+            nonlocal tally
+            tally = now
+            self.progress.update(name, snapshot(now))
+
+        try:
+            result = await session.evaluate(cell.key, plan, directory=cell.directory, on_progress=show)
+        finally:
+            self.progress.end(name, snapshot(tally))
+        for note in result.notes:
+            self.progress.message(f"{name}: {note}")
+        return result
+
+    def _failed(self, name: str, error: NelError, session: Session) -> None:
+        session.checkpoint.fail(name, error.message)
+        self.result.failed[name] = str(error)
+        self.progress.message(f"{name} failed: {error}")
+
+    def _conclude(self) -> None:
+        if self.result.failed:
+            self.result.exit_code = ExitCode.FAILED
+        elif any(bundle["outcome"] == "degraded" for bundle in self.result.bundles.values()):
+            self.result.exit_code = ExitCode.DEGRADED
+
+
+def snapshot(tally: Tally) -> ProgressSnapshot:
+    """What the display shows of a cell."""
+    mean, half = tally.mean, tally.half_width
+    return ProgressSnapshot(
+        done=tally.done,
+        total=tally.planned,
+        scored=tally.scored,
+        unscored=tally.unscored,
+        errors=dict(tally.errors),
+        mean=mean,
+        ci_lower=mean - half if mean is not None and half is not None else None,
+        ci_upper=mean + half if mean is not None and half is not None else None,
+        tokens=tally.tokens,
+        cost=tally.cost,
+        elapsed=tally.elapsed,
+        in_flight=tally.in_flight,
+        known=tally.known,
+    )
+
+
+def write_reports(directory: Path, formats: Sequence[str]) -> list[Path]:
+    """Writes `report.<suffix>` for each format that is a file, and returns the paths."""
+    from nel.reporting.formats import SUFFIXES, render
+    from nel.reporting.run_view import open_run
+
+    view = open_run(directory)
+    written = []
+    for name in formats:
+        if name in SUFFIXES:
+            path = directory / f"report{SUFFIXES[name]}"
+            write_atomic(path, render(view, name))
+            written.append(path)
+    return written

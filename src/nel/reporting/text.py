@@ -1,0 +1,43 @@
+"""Foreign text made harmless: names, prompts and answers come from models and data, and may hold anything."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_JOINERS = "\u200c\u200d"
+_MARKDOWN = re.compile(r"[\\`*\[\]|#<>&~$]|(?<![^\W_])_|_(?![^\W_])")
+_MARKDOWN_START = re.compile(r"^(\d{0,9})([-+=:.)])(?=[\s=:-]|$)")
+# Where not every dialect of Markdown knows the backslash, an entity does the same.
+_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "~": "&#126;", "$": "&#36;"}
+
+
+def one_line(text: str) -> str:
+    """`text` on one line, without anything that moves a cursor, changes a colour or turns the reading direction.
+
+    White space of any kind becomes one space; other control and format characters are shown as escapes (`\\x1b`).
+    """
+    return " ".join("".join(_visible(char) for char in text).split())
+
+
+def _visible(char: str) -> str:
+    if char.isspace():
+        return " "
+    if char not in _JOINERS and unicodedata.category(char) in {"Cc", "Cf", "Cs"}:
+        return char.encode("unicode_escape").decode("ascii")
+    return char
+
+
+def excerpt(text: str, limit: int) -> str:
+    """The beginning of `text` on one line, at most `limit` characters; a cut is marked by an ellipsis."""
+    # Only as much is cleaned as can be shown: an answer may be megabytes long.
+    line = one_line(text[: limit * 4])
+    if len(line) <= limit and len(text) <= limit * 4:
+        return line
+    return line[: limit - 1].rstrip() + "…"
+
+
+def markdown(text: str) -> str:
+    """`text` as one line of Markdown that shows exactly these characters, in a paragraph, a heading or a table cell."""
+    escaped = _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), one_line(text))
+    return _MARKDOWN_START.sub(r"\1\\\2", escaped)

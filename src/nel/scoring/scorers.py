@@ -1,0 +1,212 @@
+"""The built-in scorers: exact, fuzzy, multiple choice, answer line, number.
+
+Each takes a `ScorerInput` and returns `{"correct", "extracted", "method"}`, with `rule` and `span` where the answer was
+looked for inside the reply, and `failure_category` where none was found. Each is total: any reply gets a verdict, in
+time linear in its length. A gold answer that the scorer cannot read raises `ValueError`: that is a fault of the data.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from fractions import Fraction
+from functools import lru_cache
+from typing import Any
+
+from nel.scoring.choice import extract_choice
+from nel.scoring.extract import Extraction, extract_line, extract_number, extract_pattern
+from nel.scoring.numbers import parse_number
+from nel.scoring.sample import ScorerInput
+from nel.scoring.text import comparable, is_empty, is_negated, token_starts, tokens, undecorate, unify
+
+Verdict = dict[str, Any]
+
+VERSIONS: dict[str, str] = {
+    "exact_match": "1",
+    "fuzzy_match": "1",
+    "multichoice_regex": "1",
+    "answer_line": "1",
+    "numeric_match": "1",
+}
+"""Raised when a scorer may judge some reply differently than before: stored answers are then scored again."""
+
+
+def exact_match(sample: ScorerInput) -> Verdict:
+    """Whether the reply is the expected answer (or one of several), compared by tokens (`nel.scoring.text`).
+
+    Case, articles, sentence punctuation and decoration do not count; `-5` and `5`, `3.5` and `35`, `1,5` and `15`
+    differ; `42.00` equals `42`.
+    """
+    answer = undecorate(sample.response)
+    correct = any(_same_tokens(answer, undecorate(target)) for target in _targets(sample.target))
+    return _verdict("exact_match", sample, correct=correct, extracted=answer or None)
+
+
+def _same_tokens(answer: str, target: str) -> bool:
+    if len(answer) > 8 * len(target) + 512:  # no decoration is that long
+        return False
+    found = comparable(answer)
+    return bool(found) and found == comparable(target)
+
+
+def fuzzy_match(sample: ScorerInput) -> Verdict:
+    """Whether the reply names the expected answer as whole words; any of `metadata["correct_answers"]` will do.
+
+    A mention right after a negation ("not Paris", "unlike Paris") does not count, "Paris, not Rome" names Paris alone.
+    A reply that names several candidates names each of them: ask for a short answer, or use `answer_line`.
+    """
+    alternatives = sample.metadata.get("correct_answers") or sample.target
+    unified = unify(sample.response)
+    spoken = f" {' '.join(tokens(unified))} "
+    for target in _targets(alternatives):
+        wanted = tokens(unify(undecorate(target)))
+        if len(wanted) > 1 and wanted[0] in {"a", "an", "the"}:
+            wanted = wanted[1:]
+        if wanted and _affirms(unified, spoken, f" {' '.join(wanted)} "):
+            return _verdict("fuzzy_match", sample, correct=True, extracted=target)
+    return _verdict("fuzzy_match", sample, correct=False, extracted=undecorate(sample.response) or None)
+
+
+def _affirms(unified: str, spoken: str, wanted: str) -> bool:
+    """Whether `wanted` stands in `spoken`, the tokens of the reply, where no negation precedes it."""
+    at = spoken.find(wanted)
+    starts = token_starts(unified) if at >= 0 else []
+    index = scanned = 0
+    for _ in range(_MAX_MENTIONS):
+        if at < 0:
+            return False
+        index += spoken.count(" ", scanned, at)
+        scanned = at
+        if not is_negated(unified, starts[index]):
+            return True
+        at = spoken.find(wanted, at + 1)
+    return False
+
+
+_MAX_MENTIONS = 1000
+
+
+def multichoice_regex(
+    sample: ScorerInput, pattern: str | None = None, *, letters: str = "ABCD", choices: Sequence[str] | None = None
+) -> Verdict:
+    """Whether the reply chose the expected option.
+
+    Args:
+        sample: its target is a letter, or the option's text where `choices` are known.
+        pattern: a pattern of one's own instead of the built-in rules (`nel.scoring.choice`); its last match counts, the
+            first group if it has one. Case is ignored.
+        letters: the options' letters, in order.
+        choices: the options' texts; by default `metadata["choices"]`, where that is a list.
+    """
+    options = choices if choices is not None else sample.metadata.get("choices")
+    texts = [str(option) for option in options] if isinstance(options, list | tuple) else None
+    gold = _gold_letter(sample.target, letters, texts)
+    if pattern is None:
+        found = extract_choice(sample.response, letters=letters, choices=texts)
+    else:
+        found = extract_pattern(sample.response, _compiled(pattern))
+    correct = found is not None and found.text.upper() == gold
+    return _verdict("multichoice_regex", sample, correct=correct, found=found)
+
+
+def _gold_letter(target: Any, letters: str, choices: Sequence[str] | None) -> str:
+    gold = undecorate(str(target)).strip("().").upper()
+    if len(gold) == 1 and gold in letters:
+        return gold
+    if choices:
+        same = [
+            letter
+            for letter, choice in zip(letters, choices, strict=False)
+            if comparable(choice) == comparable(str(target))
+        ]
+        if len(same) == 1:
+            return same[0]
+    raise ValueError(f"the expected answer {target!r} is none of the options {letters}")
+
+
+def answer_line(sample: ScorerInput, pattern: str | None = None) -> Verdict:
+    r"""Whether the answer that the reply states is the expected one (or one of several).
+
+    The last explicit statement counts (`Answer: ...`, "the answer is ...", `\boxed{}`, `####`, `<answer>`), else the
+    last line; a `pattern` of one's own (case is ignored) replaces these rules. A number matches by value, units aside
+    (`42 apples`, `42.00`); other answers match by tokens.
+    """
+    targets = _targets(sample.target)
+    compiled = _compiled(pattern) if pattern is not None else None
+    found = extract_pattern(sample.response, compiled) if compiled else extract_line(sample.response)
+    correct = found is not None and any(_same_answer(found.text, target) for target in targets)
+    return _verdict("answer_line", sample, correct=correct, found=found)
+
+
+def _same_answer(answer: str, target: str) -> bool:
+    bare = undecorate(target)
+    if _same_tokens(answer, bare):
+        return True
+    gold = parse_number(bare) if _ONLY_NUMBER.fullmatch(bare) else None
+    return gold is not None and parse_number(answer) == gold
+
+
+_ONLY_NUMBER = re.compile(r"[^\w]*[\d.,/]+(?:[eE][-+]?\d+)?[^\w]*")
+
+
+def numeric_match(sample: ScorerInput, *, decimal: str = ".", words: bool = False) -> Verdict:
+    """Whether the number that the reply gives as its answer equals the expected one exactly.
+
+    The last explicit answer counts, else the last number of the reply. Thousands separators, currency, percent signs
+    and units do not count; the sign and every digit do (`1` is not `10`).
+
+    Args:
+        sample: its target is a number, or a text that holds exactly one.
+        decimal: the decimal mark of replies and target; with `","` a point groups thousands (`1.234,50`).
+        words: read English number words (`eighteen`) too.
+    """
+    gold = _gold_number(sample.target, decimal)
+    found = extract_number(sample.response, decimal=decimal, words=words)
+    return _verdict("numeric_match", sample, correct=found is not None and found.value == gold, found=found)
+
+
+def _gold_number(target: Any, decimal: str) -> Fraction:
+    if isinstance(target, int | float) and not isinstance(target, bool):
+        return Fraction(str(target))
+    gold = parse_number(str(target), decimal=decimal)
+    if gold is None:
+        raise ValueError(f"the expected answer {target!r} does not hold exactly one number")
+    return gold
+
+
+def _targets(target: Any) -> list[str]:
+    """The acceptable answers as text; `ValueError` where there is none."""
+    values = list(target) if isinstance(target, list | tuple | set | frozenset) else [target]
+    if not values or any(value is None for value in values):
+        raise ValueError(f"the expected answer is {target!r}")
+    return [str(value) for value in values]
+
+
+@lru_cache(maxsize=64)
+def _compiled(pattern: str) -> re.Pattern[str]:
+    try:
+        return re.compile(pattern, re.IGNORECASE)
+    except re.error as error:
+        raise ValueError(f"pattern {pattern!r} is no regular expression: {error}") from None
+
+
+def _verdict(
+    method: str, sample: ScorerInput, *, correct: bool, extracted: str | None = None, found: Extraction | None = None
+) -> Verdict:
+    verdict: Verdict = {
+        "correct": correct,
+        "extracted": _shortened(found.text if found else extracted),
+        "method": method,
+    }
+    if found is not None:
+        verdict |= {"rule": found.rule, "span": [found.start, found.end]}
+    if verdict["extracted"] is None:
+        verdict["failure_category"] = "empty_response" if is_empty(sample.response) else "no_answer"
+    return verdict
+
+
+def _shortened(text: str | None) -> str | None:
+    return text if text is None or len(text) <= _MAX_EXTRACTED else text[: _MAX_EXTRACTED - 1] + "…"
+
+
+_MAX_EXTRACTED = 1000
