@@ -161,8 +161,10 @@ def responses_reply(body: Mapping[str, Any], answers: list[Answer], number: int)
     if answer.reasoning is not None:
         part = {"type": "reasoning_text", "text": answer.reasoning}
         output.append({"id": "rs_1", "type": "reasoning", "summary": [], "content": [part]})
-    for call in answer.tool_calls or []:
-        output.append({"type": "function_call", "call_id": call["id"], "id": f"fc_{call['id']}", **call["function"]})
+    output += [
+        {"type": "function_call", "call_id": call["id"], "id": f"fc_{call['id']}", **call["function"]}
+        for call in answer.tool_calls or []
+    ]
     if answer.refusal is not None:
         parts: list[dict[str, Any]] = [{"type": "refusal", "refusal": answer.refusal}]
         output.append({"id": "msg_1", "type": "message", "role": "assistant", "status": "completed", "content": parts})

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Self
 
 from openai_server import FakeOpenAI
 from virtual_clock import InstantClock
@@ -34,7 +34,7 @@ class Client(ModelClient):
         self.clock = options.pop("clock", None) or InstantClock()
         super().__init__(settings, clock=self.clock, **options)
 
-    async def __aenter__(self) -> Client:
+    async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:

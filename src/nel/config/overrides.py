@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from difflib import get_close_matches
 
 from nel.config.compose import KEEPS_NULL
-from nel.config.positions import ConfigPath, Node, Place, parse_path, read_yaml, show_path, step_into
+from nel.config.positions import ConfigPath, Node, Place, parse_path, read_value, show_path, step_into
 from nel.core.errors import ConfigError
 
-_NULLS = ("", "~", "null", "Null", "NULL")
 _READ_BEFORE = ("defaults", "_base_")
 
 
@@ -34,26 +32,7 @@ def parse_override(text: str) -> tuple[ConfigPath, Node]:
         raise place.error(str(error)) from None
     if path[0] in _READ_BEFORE:
         raise place.error("is read before overrides; change it in the file")
-    return path, _value(written, place)
-
-
-def _value(written: str, place: Place) -> Node:
-    try:
-        node = read_yaml(written, place.file, place=place)
-    except ConfigError as error:
-        error.hint = error.hint or "Put a text with special characters in quotes: -O 'key=\"...\"'."
-        raise
-    node = node or Node(None, place)
-    shown = written.strip()
-    if "#" in shown and read_yaml(shown + "#", place.file, place=place) == node and not _is_quoted(shown):
-        raise place.error("what follows `#` would be lost as a comment; put the text in quotes")
-    if node.value is None and shown not in _NULLS:
-        raise place.error(f"{shown!r} holds no value")
-    return node
-
-
-def _is_quoted(text: str) -> bool:
-    return text[0] == text[-1] and text[0] in "\"'"
+    return path, read_value(written, place)
 
 
 def _put(node: Node, path: ConfigPath, value: Node, walked: ConfigPath) -> Node:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from io import StringIO
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ ConfigPath = tuple[str | int, ...]
 
 _MOST_VALUES = 100_000
 _OTHER_VERSION = re.compile(r"^%YAML\s+(?!1\.2\b)(\S+)", re.MULTILINE)
+_QUOTE = "Put a text with special characters in quotes, as in -O 'key=\"...\"'."
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -200,42 +202,63 @@ def read_map(text: str, file: str) -> Node:
     return node
 
 
-def read_yaml(text: str, file: str, *, place: Place | None = None) -> Node | None:
-    """Any one YAML value, or None where the text holds none; all its nodes are at `place` where it is given."""
-    if version := _OTHER_VERSION.search(text):
-        line = text.count("\n", 0, version.start()) + 1
-        raise ConfigError(f"YAML {version[1]} is not read; configs are YAML 1.2", file=file, line=line)
-    root = _compose(text, file, place)
-    return None if root is None else _Builder(file, place).build(root)
+def read_yaml(text: str, file: str) -> Node | None:
+    """Any one YAML value, or None where the text holds none."""
+    root = _compose(text, Place(file), lines=True)
+    return None if root is None else _Builder(file).build(root)
 
 
-def _compose(text: str, file: str, place: Place | None = None) -> Any:
+def read_value(text: str, place: Place) -> Node:
+    """The YAML value that was written at `place`, outside any file; an empty text is null.
+
+    What YAML would drop as a comment is refused: here it is part of a text that lacks its quotes.
+    """
+    root = _compose(text, place, lines=False)
+    if text.strip() and (root is None or _end(root) < len(text.rstrip())):
+        raise place.error("what follows `#` would be lost as a comment", hint=_QUOTE)
+    return Node(None, place) if root is None else _Builder(place.file, place).build(root)
+
+
+def _end(raw: Any) -> int:
+    """Where the last value of ruamel's node ends; a block map or list has no end of its own."""
+    if isinstance(raw.value, list) and raw.value and not raw.flow_style:
+        last = raw.value[-1]
+        return _end(last[1] if isinstance(last, tuple) else last)
+    return int(raw.end_mark.index)
+
+
+def _compose(text: str, place: Place, *, lines: bool) -> Any:
     from ruamel.yaml import YAML
-    from ruamel.yaml.error import MarkedYAMLError, YAMLError, YAMLStreamError
+    from ruamel.yaml.error import MarkedYAMLError, YAMLError
     from ruamel.yaml.reader import ReaderError
 
+    if version := _OTHER_VERSION.search(text):
+        at = Place(place.file, text.count("\n", 0, version.start()) + 1) if lines else place
+        raise at.error(f"YAML {version[1]} is not read; configs are YAML 1.2")
     yaml = YAML(typ="safe", pure=True)
     yaml.version = (1, 2)  # type: ignore[assignment]
+    hint = None if lines else _QUOTE
     try:
-        return yaml.compose(text)
+        return yaml.compose(StringIO(text))
     except MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
-        at = place or Place(file, mark.line + 1 if mark else None)
+        at = Place(place.file, mark.line + 1) if lines and mark else place
         said = ", ".join(part for part in (error.context, error.problem) if part)
-        hint = "Indent with spaces." if "\\t" in said else None
+        if "\\t" in said:
+            hint = "Indent with spaces, not tabs."
         raise at.error(f"not YAML: {said}", hint=hint) from None
     except ReaderError as error:
-        raise (place or Place(file)).error(f"not YAML: character {error.character!r} is not allowed") from None
-    except (YAMLError, YAMLStreamError) as error:
-        raise (place or Place(file)).error(f"not YAML: {error}") from None
+        raise place.error(f"not YAML: character {error.character!r} is not allowed") from None
+    except YAMLError as error:
+        raise place.error(f"not YAML: {error}", hint=hint) from None
     except RecursionError:
-        raise (place or Place(file)).error("not YAML: nested too deeply") from None
+        raise place.error("not YAML: nested too deeply") from None
 
 
 class _Builder:
     """Turns ruamel's node graph into a tree: aliases and merge keys resolved, duplicates and foreign tags refused."""
 
-    def __init__(self, file: str, place: Place | None) -> None:
+    def __init__(self, file: str, place: Place | None = None) -> None:
         self._file = file
         self._place = place
         self._open: set[int] = set()

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import difflib
-import hashlib
 import importlib
-import importlib.util
-import pkgutil
 import sys
 import threading
-import traceback
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from types import ModuleType
@@ -24,14 +19,15 @@ _lock = threading.RLock()
 
 
 def load_object(spec: str, *, what: str) -> Any:
-    """What `module:attr.sub` or `path/file.py:name` names; `what` ("solver", "scorer") opens the message of `LoadError`.
+    """What `module:attr.sub` or `path/file.py:name` names.
 
-    The error says which part of `spec` is wrong, why, and which names come near.
+    `LoadError` opens with `what` ("solver", "scorer") and says which part of `spec` is wrong, why, and which names
+    come near.
     """
     source, colon, name = spec.rpartition(":")
     if not colon or not source or not name:
-        module, dot, last = spec.rpartition(".")
-        example = f"{module}:{last}" if dot and last != "py" else f"{spec or 'package.module'}:name"
+        package, dot, last = spec.rpartition(".")
+        example = f"{package}:{last}" if dot and last != "py" else f"{spec or 'package.module'}:name"
         raise LoadError(f"{what} {spec!r} names no object.", hint=f"Write module:name or file.py:name, e.g. {example}")
     try:
         module = load_file(Path(source)) if source.endswith(".py") else _load_module(source)
@@ -55,6 +51,8 @@ def load_file(path: Path) -> ModuleType:
 
     While it loads, it may import what lies in its own folder.
     """
+    import hashlib
+
     file = path.expanduser().resolve()
     try:
         source = file.read_bytes()
@@ -139,6 +137,8 @@ def _load_module(name: str) -> ModuleType:
 
 
 def _execute(file: Path, source: bytes, name: str) -> ModuleType:
+    import importlib.util
+
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None  # every .py path has one
     module = importlib.util.module_from_spec(spec)
@@ -177,6 +177,8 @@ def _forget_namesakes(folder: Path) -> None:
 
 def _reason(error: BaseException, file: str | None = None) -> str:
     """Type, message and place of an error: in `file` where it passed through it."""
+    import traceback
+
     if isinstance(error, SyntaxError):
         return f"{error.filename}:{error.lineno}: {type(error).__name__}: {error.msg}"
     frames = traceback.extract_tb(error.__traceback__)
@@ -189,14 +191,18 @@ def _is_prefix(missing: str | None, module: str) -> bool:
 
 
 def _module_hint(name: str, missing: str) -> str | None:
+    import pkgutil
+
     file = Path(*name.split(".")).with_suffix(".py")
     if file.exists():
         return f"For the file in this folder write ./{file}:name"
     parent, _, last = missing.rpartition(".")
-    places = list(importlib.import_module(parent).__path__) if parent else None
+    places = list(getattr(importlib.import_module(parent), "__path__", ())) if parent else None
     return _near(last, (module.name for module in pkgutil.iter_modules(places)), prefix=f"{parent}." if parent else "")
 
 
 def _near(name: str, names: Iterable[str], *, prefix: str = "") -> str | None:
+    import difflib
+
     matches = difflib.get_close_matches(name, list(names))
     return f"Did you mean {' or '.join(prefix + match for match in matches)}?" if matches else None

@@ -29,6 +29,7 @@ from nel.core.digest import digest_value
 from nel.core.disk import write_atomic
 from nel.core.errors import RecordError, RunDirError
 from nel.core.lock import DirLock, lock_directory
+from nel.core.secrets import redact_command
 
 __all__ = ["BlobStore", "CellEntry", "Manifest", "RunDir", "Stage", "is_run_dir", "write_atomic"]
 
@@ -77,6 +78,7 @@ class Manifest(Record, tag="nel.manifest/1", kw_only=True):
     lock_digest: str = ""
     """Digest of the names and versions of all installed distributions."""
     command: list[str] = []
+    """Of the last start, its credentials redacted."""
     started: float = 0.0
     """Unix seconds of the first start; a resume keeps it."""
     finished: float | None = None
@@ -122,7 +124,7 @@ class RunDir:
             lock = lock_directory(folder)
         try:
             with _explained(folder):
-                manifest = _begin(folder, kind, resume, list(command), shard)
+                manifest = _begin(folder, kind, resume, command, shard)
                 run = cls(folder, lock, manifest)
                 run.update()
                 _remove_leftovers(folder, manifest, derived)
@@ -235,7 +237,7 @@ def _may_stay(entry: Path) -> bool:
     return entry.name.startswith(".") or entry.name in {PREVIOUS_NAME, *_EXECUTOR_FILES}
 
 
-def _begin(folder: Path, kind: str, resume: bool, command: list[str], shard: dict[str, Any] | None) -> Manifest:
+def _begin(folder: Path, kind: str, resume: bool, command: Sequence[str], shard: dict[str, Any] | None) -> Manifest:
     earlier = _load(folder)
     if earlier is not None and earlier.kind != kind:
         raise RunDirError(
@@ -247,7 +249,7 @@ def _begin(folder: Path, kind: str, resume: bool, command: list[str], shard: dic
         "python": platform.python_version(),
         "platform": platform.platform(),
         "lock_digest": _environment_digest(),
-        "command": command,
+        "command": redact_command(command),
     }
     if earlier is not None and resume:
         if earlier.shard != shard:

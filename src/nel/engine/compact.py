@@ -12,20 +12,15 @@ from hashlib import sha256
 from pathlib import Path
 from typing import BinaryIO
 
-import msgspec
 import numpy as np
 import numpy.typing as npt
 
 from nel.core.contract import Record, encode_json
-from nel.core.log import replace_log, scan_log
-from nel.engine.ledger import RESULTS, SUPERSEDED, TRAJECTORIES, Ledger
+from nel.core.log import replace_log
+from nel.engine.ledger import RESULTS, SUPERSEDED, TRAJECTORIES, Ledger, whole_lines
 from nel.observability.records import AttemptRecord, ScoreRecord
 
 Ints = npt.NDArray[np.int64]
-
-
-class _AnyLine(msgspec.Struct):
-    pass
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,12 +89,10 @@ def _is_compact(column: _Column) -> bool:
 
 def _unused(column: _Column) -> Iterator[bytes]:
     used = np.sort(column.offset[column.file == 0])
-    with column.path.open("rb") as file:
-        for offset, length, _ in scan_log(column.path, _AnyLine, problems=[]):
-            at = int(np.searchsorted(used, offset))
-            if at == len(used) or used[at] != offset:
-                file.seek(offset)
-                yield file.read(length)
+    for offset, line in whole_lines(column.path):
+        at = int(np.searchsorted(used, offset))
+        if at == len(used) or used[at] != offset:
+            yield line
 
 
 def _lines(column: _Column, superseded: BinaryIO, moved: npt.NDArray[np.bool_], labels: Ints) -> Iterator[bytes]:

@@ -37,7 +37,7 @@ class Identities:
 
     def content(self, problem: SeedResult) -> bytes:
         """16 bytes: the problem as the solver reads it."""
-        read: list[Any] = [problem.system, problem.prompt if problem.messages is None else problem.messages]
+        read: list[Any] = [problem.system or "", problem.prompt if problem.messages is None else problem.messages]
         if problem.images or problem.tools or self._reads:
             read.append([self._image(image) for image in problem.images or ()])
             read.append(problem.tools)

@@ -7,9 +7,10 @@ attempts are a few megabytes.
 from __future__ import annotations
 
 from array import array
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -54,6 +55,9 @@ class ScoreHead(msgspec.Struct, tag_field="schema", tag="nel.score/1"):
     score: str
     problem_idx: int
     outcome: Outcome = Outcome.SCORED
+
+
+_heads = msgspec.json.Decoder(AttemptHead | ScoreHead)
 
 
 class _Index:
@@ -115,24 +119,38 @@ class Known:
         `permanent_errors` says so."""
         known = cls(_Index(), _Index(), [])
         # The older file first: of two good lines the later one wins.
-        for file, logs in ((1, (SUPERSEDED,)), (0, (TRAJECTORIES, RESULTS))):
-            for log in logs:
-                if (cell / log).exists():
-                    known._scan(cell / log, file, permanent_errors=permanent_errors)
+        for offset, line in whole_lines(cell / SUPERSEDED):
+            try:
+                known._add(1, offset, len(line), _heads.decode(line), permanent_errors)
+            except msgspec.DecodeError as error:
+                known.problems.append(f"{cell / SUPERSEDED}: at byte {offset}: {error}")
+        for log, head_type in ((TRAJECTORIES, AttemptHead), (RESULTS, ScoreHead)):
+            heads = scan_log(cell / log, head_type, problems=known.problems)
+            for offset, length, head in heads:
+                known._add(0, offset, length, head, permanent_errors)
         known.attempts.freeze()
         known.scores.freeze()
         return known
 
-    def _scan(self, path: Path, file: int, *, permanent_errors: bool) -> None:
-        heads: Any = AttemptHead | ScoreHead
-        for offset, length, head in scan_log(path, heads, problems=self.problems):
-            line = Line(file, offset, length, head.problem_idx, good=True)
-            if isinstance(head, ScoreHead):
-                self.scores.add(head.score, line._replace(good=head.outcome is Outcome.SCORED))
-            elif head.model_error is None:
-                self.attempts.add(head.attempt, line)
-            elif head.model_error.permanent and permanent_errors:
-                self.attempts.add(head.attempt, line._replace(good=False))
+    def _add(self, file: int, offset: int, length: int, head: AttemptHead | ScoreHead, permanent_errors: bool) -> None:
+        line = Line(file, offset, length, head.problem_idx, good=True)
+        if isinstance(head, ScoreHead):
+            self.scores.add(head.score, line._replace(good=head.outcome is Outcome.SCORED))
+        elif head.model_error is None:
+            self.attempts.add(head.attempt, line)
+        elif head.model_error.permanent and permanent_errors:
+            self.attempts.add(head.attempt, line._replace(good=False))
+
+
+def whole_lines(path: Path) -> Iterator[tuple[int, bytes]]:
+    """Offset and text of each line of a log that nobody appends to."""
+    if not path.exists():
+        return
+    offset = 0
+    with path.open("rb") as file:
+        for line in file:
+            yield offset, line.rstrip(b"\n")
+            offset += len(line)
 
 
 class Ledger:

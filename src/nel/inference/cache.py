@@ -18,6 +18,7 @@ import msgspec
 
 from nel.core.contract import canonical_json
 from nel.core.digest import digest_value
+from nel.inference.failure import UNREADABLE
 
 _DELIVERY: Final = frozenset({"n", "stream", "stream_options"})
 _SHOWN: Final = 80
@@ -86,7 +87,7 @@ class ResponseCache:
         try:
             line, _, reply = self._path(key).read_bytes().partition(b"\n")
             head = msgspec.json.decode(line, type=_Head)
-        except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+        except (OSError, *UNREADABLE):
             return None
         whole = len(reply) == head.size and hashlib.sha256(reply).hexdigest() == head.sha256
         return reply if whole else None
@@ -110,7 +111,7 @@ class ResponseCache:
             try:
                 with path.open("rb") as file:
                     yield msgspec.json.decode(file.readline(), type=_Head).parts
-            except (OSError, msgspec.DecodeError, UnicodeDecodeError):
+            except (OSError, *UNREADABLE):
                 continue
 
 

@@ -14,6 +14,7 @@ from typing import Any, ClassVar
 import msgspec
 
 from nel.core.errors import AttemptError, UsageError
+from nel.inference.failure import UNREADABLE
 
 _log = logging.getLogger(__name__)
 
@@ -55,7 +56,7 @@ def as_object(body: bytes) -> dict[str, Any]:
     """A reply that may be anything as the JSON object that interceptors expect."""
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         value = body[:4096].decode("utf-8", "replace")
     return value if isinstance(value, dict) else {"error": {"message": str(value)[:4096], "type": "not_json"}}
 

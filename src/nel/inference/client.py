@@ -22,7 +22,7 @@ from nel.inference.clock import Clock, SystemClock
 from nel.inference.endpoint import Answer, Endpoint, GaveUp, Outgoing, with_path
 from nel.inference.estimate import TokenEstimate
 from nel.inference.explain import excerpt, inference_error
-from nel.inference.failure import Failure, of_status
+from nel.inference.failure import UNREADABLE, Failure, of_status
 from nel.inference.images import image_urls
 from nel.inference.limits import Limits
 from nel.inference.protocols import PROTOCOLS, check_parameters
@@ -154,7 +154,7 @@ class ModelClient:
             raise ServiceError(refusal.message, hint=refusal.hint)
         try:
             return [model.id for model in msgspec.json.decode(reply.body, type=_Models).data]
-        except (msgspec.DecodeError, UnicodeDecodeError):
+        except UNREADABLE:
             said = excerpt(reply.body[:4096].decode("utf-8", "replace"), self.settings)
             raise ServiceError(f"{shown}: not a list of models: {said}") from None
 

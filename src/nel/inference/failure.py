@@ -11,6 +11,9 @@ import msgspec
 from nel.core.errors import AttemptError
 from nel.inference.transport import Reply
 
+UNREADABLE: Final = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+"""What decoding JSON that a server sent may raise."""
+
 RETRIED_STATUSES: Final = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 520, 521, 522, 523, 524, 529})
 """Statuses that may get better by themselves."""
 
@@ -99,7 +102,7 @@ def of_status(reply: Reply, retried: frozenset[int]) -> Failure:
     """The failure that a reply with a status other than 2xx is; `retried` are the statuses that are asked again."""
     try:
         value = msgspec.json.decode(reply.body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except UNREADABLE:
         value = reply.body[:4096].decode("utf-8", "replace")
     failure = _classify(reply.status, value, retried)
     failure.status = reply.status

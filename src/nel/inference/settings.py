@@ -23,7 +23,7 @@ class ServiceSettings:
     """One service; all its `urls` are replicas of the same model. `UsageError` names the service and the field."""
 
     name: str
-    urls: list[str]
+    urls: list[str] = field(repr=False)
     """Full endpoint URLs, e.g. `https://host/v1/chat/completions`."""
     protocol: str = "chat_completions"
     model: str = ""

@@ -1,8 +1,8 @@
 """Which fields of a run's files may differ between two runs that are equal.
 
 Two runs are *equal* when their files are byte-equal with these fields masked: they say when, where, in how many tries
-and how smoothly something was done, never what was asked, answered or measured. `docs/run-directory.md` lists the same fields; a
-test compares the two.
+and how smoothly something was done, never what was asked, answered or measured. `docs/run-directory.md` lists the same
+fields; a test compares the two.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _RUNTIME = (
     "steps_per_second",
     "total_retries",
     "total_tries",
-    "cached_responses",
+    "total_cached_tokens",
+    "cache",
+    "cost",
 )
 
 VOLATILE: dict[str, tuple[str, ...]] = {
@@ -38,7 +40,10 @@ VOLATILE: dict[str, tuple[str, ...]] = {
         "model.ttft_ms",
         "model.tries",
         "model.cached",
+        "model.cached_tokens",
+        "model.cost",
         "model.replica",
+        "model.response_hash",
         "model.raw_response",
         "model_error.tries",
         "trajectory.*.session_id",
@@ -49,7 +54,11 @@ VOLATILE: dict[str, tuple[str, ...]] = {
     "runtime_stats.json": _RUNTIME,
     "failure_analysis.json": (),
 }
-"""From a file's name (or pattern) to the paths of its volatile fields; `*` stands for any key or place in a list."""
+"""From a file's name (or pattern) to the paths of its volatile fields; `*` stands for any key or place in a list.
+
+A cached reply costs nothing, and a server's reply holds ids and times of its own: so cost and the reply's hash are
+here too.
+"""
 
 
 def mask(record: Mapping[str, Any], file: str) -> dict[str, Any]:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
 from nel.core.contract import canonical_json
+from nel.core.errors import RecordError
 from nel.core.rundir import Stage
 from nel.core.secrets import strip_credentials
 from nel.observability.format import format_count, format_duration, format_money, format_number, format_percent
@@ -157,16 +159,17 @@ def runtime_facts(cell: CellView) -> list[tuple[str, str]]:
     ]
     if stats.ttft_percentiles_ms:
         facts.append(("Time to first token p50 / p90 / p99", _percentiles(stats.ttft_percentiles_ms)))
+    prompt, completion = format_count(stats.total_prompt_tokens), format_count(stats.total_completion_tokens)
+    reasoning = format_count(stats.total_reasoning_tokens)
     facts += [
-        (
-            "Tokens",
-            f"{format_count(stats.total_tokens)} (prompt {format_count(stats.total_prompt_tokens)}, "
-            f"completion {format_count(stats.total_completion_tokens)}, "
-            f"of it reasoning {format_count(stats.total_reasoning_tokens)})",
-        ),
-        ("Tokens per second", format_number(stats.tokens_per_second)),
-        ("Attempts per second", format_number(stats.steps_per_second)),
+        ("Tokens", f"{format_count(stats.total_tokens)} ({prompt} prompt, {completion} completion)"),
+        ("Reasoning tokens", f"{reasoning} of the completion"),
+        ("Tokens per second", number(stats.tokens_per_second)),
+        ("Attempts per second", number(stats.steps_per_second)),
+        ("Requests", f"{format_count(stats.total_tries)}, of them repeated {format_count(stats.total_retries)}"),
     ]
+    if stats.cache.hits:
+        facts.append(("From the response cache", f"{format_count(stats.cache.hits)} replies"))
     if stats.cost is not None:
         facts.append(("Cost", format_money(stats.cost)))
     if stats.finish_reason_counts:
@@ -175,10 +178,64 @@ def runtime_facts(cell: CellView) -> list[tuple[str, str]]:
 
 
 def _percentiles(values: Mapping[str, float]) -> str:
-    return " / ".join(format_duration(values[name] / 1000) if name in values else ABSENT for name in _PERCENTILES)
+    return " / ".join(
+        format_duration(values[name] / 1000) if name in values else ABSENT for name in ("p50", "p90", "p99")
+    )
 
 
-_PERCENTILES = ("p50", "p90", "p99")
+@dataclass(frozen=True, slots=True)
+class Example:
+    """One attempt that stands for a failure category."""
+
+    category: str
+    problem: str
+    """The problem's id, else its place in the data."""
+    repeat: int
+    error: str
+    prompt: str
+    """The last thing that was asked; empty where the logs do not hold it."""
+    answer: str
+
+
+def examples(view: RunView, cell: CellView) -> list[Example]:
+    """The examples of the failure report with their texts, which are looked up in the logs; the search ends with the
+    last one found."""
+    if cell.failures is None:
+        return []
+    wanted = {
+        (item.problem_idx, item.repeat) for found in cell.failures.categories.values() for item in found.exemplars
+    }
+    texts = _texts(view, cell, wanted)
+    return [
+        Example(name, ident or str(item.problem_idx), item.repeat, item.error, prompt, answer)
+        for name, found in cell.failures.categories.items()
+        for item in found.exemplars
+        for ident, prompt, answer in [texts.get((item.problem_idx, item.repeat), (None, "", ""))]
+    ]
+
+
+def _texts(view: RunView, cell: CellView, wanted: set[tuple[int, int]]) -> dict[tuple[int, int], _Texts]:
+    texts: dict[tuple[int, int], _Texts] = {}
+    # A report of damaged logs is still a report: its numbers come from elsewhere.
+    with contextlib.suppress(RecordError):
+        for unit in view.units(cell) if wanted else ():
+            place = (unit.problem_idx, unit.repeat)
+            if place in wanted:
+                detail = view.detail(cell, unit)
+                texts[place] = (unit.problem_id, _last_text(detail.messages), detail.answer)
+                if len(texts) == len(wanted):
+                    break
+    return texts
+
+
+_Texts = tuple[str | None, str, str]
+
+
+def _last_text(messages: Sequence[Mapping[str, Any]]) -> str:
+    content = messages[-1].get("content") if messages else ""
+    if isinstance(content, list):
+        return " ".join(str(part.get("text", "")) for part in content if isinstance(part, Mapping))
+    return str(content or "")
 
 
 def identity_facts(cell: CellView) -> list[tuple[str, str]]:

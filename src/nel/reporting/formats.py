@@ -43,5 +43,5 @@ def render(view: RunView, name: str) -> str:
         raise UsageError(f"There is no report format {name!r}.", hint=f"{meant}Formats: {', '.join(known)}.")
     if chosen.renderer is None:
         raise UsageError(f"This version of nel cannot write a {name} report yet.", hint=f"Formats: {', '.join(known)}.")
-    renderer = cast(Callable[[RunView], str], load_object(chosen.renderer, what=f"the {name} report"))
+    renderer = cast("Callable[[RunView], str]", load_object(chosen.renderer, what=f"{name} renderer"))
     return renderer(view)

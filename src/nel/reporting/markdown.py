@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import astuple
 
 from nel.observability.failures import CATEGORIES
 from nel.observability.format import format_count, format_percent
@@ -24,7 +25,7 @@ def render_markdown(view: RunView) -> str:
     if warnings:
         lines += ["## Warnings", "", *(f"- {markdown(text)}" for text in warnings), ""]
     for cell in view.cells():
-        lines += _cell(cell)
+        lines += _cell(view, cell)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -34,15 +35,10 @@ def _results(view: RunView) -> list[str]:
         return ["The run has no cells.", ""]
     head = ["Cell", "Model", "Metric", "Value", "95 % interval", "Problems × repeats"]
     head += ["Scored", "Unscored", "Errors", "Status"]
-    body = [
-        [row.cell, row.model, row.metric, row.value, row.interval, row.problems, row.scored, row.unscored, row.error]
-        + [row.status]
-        for row in rows
-    ]
-    return _table(head, body, align="lllrrrrrrl")
+    return _table(head, [astuple(row) for row in rows], align="lllrrrrrrl")
 
 
-def _cell(cell: CellView) -> Iterator[str]:
+def _cell(view: RunView, cell: CellView) -> Iterator[str]:
     yield f"## {markdown(cell.name)}"
     yield ""
     yield from _facts(
@@ -61,7 +57,7 @@ def _cell(cell: CellView) -> Iterator[str]:
         yield from _section("Categories", _estimates("Category", cell.categories, with_method=False))
     if runtime := content.runtime_facts(cell):
         yield from _section("Runtime", _facts(runtime))
-    yield from _failures(cell)
+    yield from _failures(view, cell)
     if identity := content.identity_facts(cell):
         yield from _section("Identity", _facts(identity))
 
@@ -81,30 +77,27 @@ def _estimates(name: str, metrics: dict[str, MetricView], *, with_method: bool) 
     return _table(head + ["Method"] * with_method, body, align="lrrrrrrr" + "l" * with_method)
 
 
-def _failures(cell: CellView) -> Iterator[str]:
+def _failures(view: RunView, cell: CellView) -> Iterator[str]:
     report = cell.failures
     if report is None or not report.categories:
         return
-    yield from _section(
-        "Failures",
-        _table(
-            ["Category", "Count", "Share", "Meaning"],
-            [
-                [name, format_count(found.count), format_percent(found.percentage / 100), CATEGORIES.get(name, "")]
-                for name, found in report.categories.items()
-            ],
-            align="lrrl",
-        ),
-    )
-    examples = [
-        [name, str(item.problem_idx), str(item.repeat)]
-        + [excerpt(text or content.ABSENT, _EXCERPT) for text in (item.error, item.prompt, item.answer)]
+    body = [
+        [name, format_count(found.count), format_percent(found.percentage)]
+        + [format_count(found.outcomes.get(outcome, 0)) for outcome in ("error", "unscored", "scored")]
+        + [CATEGORIES.get(name, "")]
         for name, found in report.categories.items()
-        for item in found.exemplars
     ]
-    if examples:
+    head = ["Category", "Attempts", "Share", "Errors", "Unscored", "Scored", "Meaning"]
+    yield from _section("Failures", _table(head, body, align="lrrrrrl"))
+    if found := content.examples(view, cell):
         yield from _table(
-            ["Example of", "Problem", "Repeat", "What happened", "Prompt", "Answer"], examples, align="lrrlll"
+            ["Example of", "Problem", "Repeat", "What happened", "Prompt", "Answer"],
+            [
+                [item.category, item.problem, str(item.repeat)]
+                + [excerpt(text, _EXCERPT) or content.ABSENT for text in (item.error, item.prompt, item.answer)]
+                for item in found
+            ],
+            align="llrlll",
         )
 
 

@@ -210,8 +210,8 @@ def open_run(path: Path | str, *, unfinished: bool = False) -> RunView:
             f"The run {manifest.run_id} in {directory} has not finished: it is still going, or it was killed.",
             hint=f"See `nel eval status {directory}`; start it again with --resume to finish it.",
         )
-    adapter = load_object(ADAPTERS[manifest.kind], what=f"the reader of {manifest.kind} runs")
-    return cast(RunView, adapter(directory, manifest))
+    adapter = load_object(ADAPTERS[manifest.kind], what=f"reader of {manifest.kind} runs")
+    return cast("RunView", adapter(directory, manifest))
 
 
 def _no_run(directory: Path) -> RunDirError:

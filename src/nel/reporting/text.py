@@ -13,9 +13,9 @@ _ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "~": "&#126;", "$": "&#36;"
 
 
 def one_line(text: str) -> str:
-    """`text` on one line, without anything that moves a cursor, changes a colour or turns the reading direction.
+    r"""`text` on one line, without anything that moves a cursor, changes a colour or turns the reading direction.
 
-    White space of any kind becomes one space; other control and format characters are shown as escapes (`\\x1b`).
+    White space of any kind becomes one space; other control and format characters are shown as escapes (`\x1b`).
     """
     return " ".join("".join(_visible(char) for char in text).split())
 

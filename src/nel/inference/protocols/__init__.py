@@ -92,5 +92,5 @@ def check_parameters(generation: Mapping[str, Any], protocol: str, where: str) -
 def unknown_name(what: str, name: str, known: Iterable[str]) -> str:
     """`unknown <what> 'x'; did you mean 'y'?`, or the list of names where none is near."""
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name, names, n=1, cutoff=0.4)
     return f"unknown {what} {name!r}; " + (f"did you mean {near[0]!r}?" if near else f"one of: {', '.join(names)}")

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nel.inference.failure import Failure, bad_response, content_filtered, of_error_body, stream_ended_early
+from nel.inference.failure import UNREADABLE, Failure, bad_response, content_filtered, of_error_body, stream_ended_early
 from nel.inference.protocols.reply import Usage, completion_logprobs, not_a_reply, share_usage
 from nel.inference.request import ModelRequest
 from nel.observability.records import ModelResponse
@@ -74,7 +74,7 @@ def parse(body: bytes, retried: frozenset[int]) -> list[ModelResponse] | Failure
     """See `WireProtocol.parse`."""
     try:
         reply = _decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         return not_a_reply(body, error, retried)
     if reply.error:
         return of_error_body({"error": reply.error}, retried)
@@ -131,7 +131,7 @@ class _Reader:
     def add(self, event: bytes) -> bool:
         try:
             chunk = _chunk_decoder.decode(event)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             chunk = _Chunk(error=True)
         if chunk.error:
             self._broken = event

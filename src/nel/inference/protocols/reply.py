@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from nel.inference.failure import Failure, bad_response, of_error_body
+from nel.inference.failure import UNREADABLE, Failure, bad_response, of_error_body
 from nel.observability.records import ModelResponse
 
 Count = Annotated[int, msgspec.Meta(ge=0, le=2**53)]
@@ -69,7 +69,7 @@ def not_a_reply(body: bytes, error: Exception, retried: frozenset[int]) -> Failu
     """The failure that an undecodable body of a 200 is: the error that it holds, else `bad_response`."""
     try:
         value = msgspec.json.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError):
+    except UNREADABLE:
         return bad_response(f"no JSON: {error}: {_start(body)}")
     if isinstance(value, dict) and has_error(value):
         return of_error_body(value, retried)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 import msgspec
 
-from nel.inference.failure import Failure, bad_response, content_filtered, of_error_body, stream_ended_early
+from nel.inference.failure import UNREADABLE, Failure, bad_response, content_filtered, of_error_body, stream_ended_early
 from nel.inference.protocols.chat_completions import with_images
 from nel.inference.protocols.reply import Count, chat_logprobs, not_a_reply, tool_calls
 from nel.inference.request import ModelRequest
@@ -163,7 +163,7 @@ def parse(body: bytes, retried: frozenset[int]) -> list[ModelResponse] | Failure
     """See `WireProtocol.parse`."""
     try:
         reply = _decoder.decode(body)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+    except UNREADABLE as error:
         return not_a_reply(body, error, retried)
     if reply.error or reply.status in {"failed", "cancelled"}:
         return of_error_body({"error": reply.error or {"message": f"status is {reply.status}"}}, retried)
@@ -247,7 +247,7 @@ class _Reader:
     def add(self, event: bytes) -> bool:
         try:
             value = _event_decoder.decode(event)
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        except UNREADABLE:
             self._reply = event
             return True
         if value.type in {"response.completed", "response.incomplete", "response.failed", "response.cancelled"}:

@@ -1,0 +1,40 @@
+"""Rows made by a function, or given as a list, as a data source."""
+
+from __future__ import annotations
+
+import hashlib
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+from nel.core.errors import DataError
+from nel.environments.data.source import SpooledSource
+
+Rows = Iterable[Mapping[str, Any]]
+
+
+class GeneratedSource(SpooledSource):
+    """The rows of an iterable, or of a function that returns one: called once, spooled, and known by their digest."""
+
+    def __init__(self, rows: Rows | Callable[[], Rows], name: str) -> None:
+        super().__init__(name)
+        self._given = rows
+        self._digest = hashlib.sha256()
+
+    def _produce(self) -> Iterable[bytes]:
+        rows = self._given() if callable(self._given) else self._given
+        if inspect.isawaitable(rows) or not isinstance(rows, Iterable):
+            if inspect.iscoroutine(rows):
+                rows.close()
+            raise DataError(
+                f"{self.name}: returned {type(rows).__name__}, not rows",
+                hint="A data function is a plain function without parameters that returns or yields mappings.",
+            )
+        for idx, row in enumerate(rows):
+            data, _ = self._encode(row, idx)
+            self._digest.update(data + b"\n")
+            yield data
+
+    def identity(self) -> dict[str, Any]:
+        """The digest of the rows as JSON lines."""
+        return {"source": self.name, "sha256": self._digest.hexdigest(), "rows": len(self)}

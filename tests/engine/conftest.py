@@ -1,0 +1,8 @@
+"""The lab fixture, for every test of the engine."""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parent))
+
+from conftest_engine import lab  # noqa: E402, F401
