@@ -13,12 +13,21 @@ import pytest
 
 
 class Faults:
-    """Replaces calls of `os` by ones that count, and of which the `fail_at`-th (1-based) raises `error`."""
+    """Replaces calls of `os`: the `fail_at`-th (1-based) raises `error`, and with `persistent` every later one, too."""
 
-    def __init__(self, monkeypatch: pytest.MonkeyPatch, *names: str, fail_at: int, error: int = errno.EIO) -> None:
+    def __init__(
+        self,
+        monkeypatch: pytest.MonkeyPatch,
+        *names: str,
+        fail_at: int,
+        error: int = errno.EIO,
+        persistent: bool = False,
+    ) -> None:
         self.calls = 0
+        self.heal = monkeypatch.undo
         self._fail_at = fail_at
         self._error = error
+        self._persistent = persistent
         for name in names:
             monkeypatch.setattr(os, name, self._wrap(getattr(os, name)))
 
@@ -29,18 +38,18 @@ class Faults:
     def _wrap(self, call: Callable[..., object]) -> Callable[..., object]:
         def counted(*args: object, **kwargs: object) -> object:
             self.calls += 1
-            if self.calls == self._fail_at:
+            if self.calls == self._fail_at or (self._persistent and self.happened):
                 raise OSError(self._error, os.strerror(self._error))
             return call(*args, **kwargs)
 
         return counted
 
 
-def every_failure(*names: str, error: int = errno.EIO) -> Iterator[Faults]:
+def every_failure(*names: str, error: int = errno.EIO, persistent: bool = False) -> Iterator[Faults]:
     """One `Faults` for the first call, one for the second, ... until a scenario makes no more calls."""
     for fail_at in range(1, 200):
         with pytest.MonkeyPatch.context() as monkeypatch:
-            faults = Faults(monkeypatch, *names, fail_at=fail_at, error=error)
+            faults = Faults(monkeypatch, *names, fail_at=fail_at, error=error, persistent=persistent)
             yield faults
         if not faults.happened:
             assert fail_at > 1, f"the scenario never calls {names}"

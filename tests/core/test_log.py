@@ -99,7 +99,7 @@ def test_an_attempt_is_durable_before_its_score(tmp_path, monkeypatch):
 
         def fsync(descriptor):
             real(descriptor)
-            durable[descriptor] = {line for line in os.pread(descriptor, 1 << 20, 0).splitlines()}
+            durable[descriptor] = set(os.pread(descriptor, 1 << 20, 0).splitlines())
             if descriptor == scores.descriptor:
                 checked.append(durable[scores.descriptor] <= durable[attempts.descriptor])
 

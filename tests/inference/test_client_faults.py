@@ -227,17 +227,21 @@ async def test_a_giant_reply_is_read_without_stalling_the_loop() -> None:
 
 @pytest.mark.parametrize("stream", [False, True])
 async def test_a_reply_above_the_size_limit_is_refused_and_not_asked_for_again(stream: bool) -> None:
-    async with FakeOpenAI(lambda _: "x" * 300_000) as server:
-        async with client_of(server, max_reply_bytes=200_000, stream=stream) as client:
-            with pytest.raises(InferenceError, match="larger than 200000 bytes") as caught:
-                await client.complete("hello")
+    async with (
+        FakeOpenAI(lambda _: "x" * 300_000) as server,
+        client_of(server, max_reply_bytes=200_000, stream=stream) as client,
+    ):
+        with pytest.raises(InferenceError, match="larger than 200000 bytes") as caught:
+            await client.complete("hello")
     assert (caught.value.category, server.count) == ("bad_response", 1)
 
 
 async def test_a_large_request_is_sent_whole() -> None:
-    async with FakeOpenAI(lambda body: str(len(body["messages"][0]["content"]))) as server:
-        async with client_of(server) as client:
-            assert (await client.complete("x" * 3_000_000)).content == "3000000"
+    async with (
+        FakeOpenAI(lambda body: str(len(body["messages"][0]["content"]))) as server,
+        client_of(server) as client,
+    ):
+        assert (await client.complete("x" * 3_000_000)).content == "3000000"
 
 
 async def test_retries_end_and_the_error_counts_them() -> None:
@@ -284,10 +288,12 @@ async def test_the_wait_is_what_the_server_asks_for_but_at_most_a_minute(
 
 
 async def test_back_off_doubles_with_full_jitter_up_to_its_cap() -> None:
-    async with FakeOpenAI(rule=lambda *_: Fault(status=503)) as server:
-        async with client_of(server, max_retries=9, source=Half()) as client:
-            with pytest.raises(InferenceError):
-                await client.complete("hello")
+    async with (
+        FakeOpenAI(rule=lambda *_: Fault(status=503)) as server,
+        client_of(server, max_retries=9, source=Half()) as client,
+    ):
+        with pytest.raises(InferenceError):
+            await client.complete("hello")
     assert client.clock.waits == [0.5, 1, 2, 4, 8, 16, 30, 30, 30]
 
 
@@ -330,6 +336,46 @@ async def test_a_slot_is_free_while_its_request_backs_off() -> None:
         await clock.advance(2)
         assert first.done()
         assert (await first).tries == 2
+
+
+async def test_no_more_requests_are_in_flight_than_the_service_allows() -> None:
+    async with FakeOpenAI(delay=0.002) as server, client_of(server, max_concurrent=3) as client:
+        await asyncio.gather(*(client.complete(str(at)) for at in range(30)))
+    assert server.max_in_flight == 3
+
+
+async def test_the_concurrency_settles_at_what_the_server_bears() -> None:
+    async with FakeOpenAI(delay=0.001, record=False) as server:
+        server.rule = lambda *_: Fault(status=429) if server.in_flight > 20 else None
+        async with client_of(server, max_concurrent=200, max_retries=50) as client:
+            answers = await asyncio.gather(*(client.complete(str(at)) for at in range(600)))
+            refused = server.count - len(answers)
+            assert 10 <= client.limits.limit <= 24
+    assert refused < 60, "most requests are sent once"
+
+
+@pytest.mark.parametrize(
+    ("limits", "gap"), [({"requests_per_minute": 60.0}, 1.0), ({"tokens_per_minute": 6_000.0}, 500 / (5_501 / 60))]
+)
+async def test_rates_space_requests_out(limits: dict[str, float], gap: float) -> None:
+    clock = VirtualClock()
+    usage = b'"usage": {"prompt_tokens": 400, "completion_tokens": 100}'
+    reply = Reply(200, {}, b'{"choices": [{"message": {"content": "ok"}}], ' + usage + b"}")
+    transport = ScriptedTransport(*[reply] * 4)
+    settings = ServiceSettings(name="svc", urls=["http://host/v1/chat/completions"], **limits)
+    ended: list[float] = []
+    async with Client(settings, transport=transport, clock=clock) as client:
+
+        async def one() -> None:
+            await client.complete("x" * 1_530, max_tokens=100)
+            ended.append(clock.now)
+
+        for _ in range(4):
+            task = asyncio.create_task(one())
+            while not task.done():
+                await clock.advance(0.05)
+    gaps = [later - earlier for earlier, later in zip(ended, ended[1:], strict=False)]
+    assert gaps == pytest.approx([gap] * 3, abs=0.8)
 
 
 async def test_a_cancelled_request_leaves_no_slot_taken() -> None:
@@ -405,7 +451,10 @@ async def test_a_server_that_speaks_no_http_is_a_bad_response() -> None:
 
 
 async def test_an_error_storm_leaves_the_loop_responsive() -> None:
-    """Loop lag (how late a 1 ms timer fires) stays below 50 ms at the 99th percentile under 429s, 5xx and resets."""
+    """What runs before a timer that is due stays below 50 ms at the 99th percentile under 429s, 5xx and resets.
+
+    Counted in the loop thread's own CPU time, so that a busy machine does not matter.
+    """
     source = random.Random(7)
     faults = [
         Fault(status=429, retry_after="0"),
@@ -419,9 +468,9 @@ async def test_an_error_storm_leaves_the_loop_responsive() -> None:
 
     async def watch() -> None:
         while True:
-            before = time.perf_counter()
+            before = time.thread_time()
             await asyncio.sleep(0.001)
-            lags.append(time.perf_counter() - before - 0.001)
+            lags.append(time.thread_time() - before)
 
     async def one(client: Client, at: int) -> str:
         try:
@@ -443,11 +492,13 @@ async def test_an_error_storm_leaves_the_loop_responsive() -> None:
 async def test_every_request_of_a_storm_gets_one_outcome() -> None:
     source = random.Random(11)
     pool = [entry[0] for name, entry in (ENDINGS | PERMANENT).items() if not name.startswith(("hang", "slow"))]
-    async with FakeOpenAI(rule=lambda *_: source.choice([*pool, None, None]), record=False) as server:
-        async with client_of(server, max_retries=2) as client:
-            outcomes = await asyncio.gather(
-                *(client.generate(ModelRequest(prompt=str(at))) for at in range(200)), return_exceptions=True
-            )
+    async with (
+        FakeOpenAI(rule=lambda *_: source.choice([*pool, None, None]), record=False) as server,
+        client_of(server, max_retries=2) as client,
+    ):
+        outcomes = await asyncio.gather(
+            *(client.generate(ModelRequest(prompt=str(at))) for at in range(200)), return_exceptions=True
+        )
     for outcome in outcomes:
         assert isinstance(outcome, list | InferenceError)
     assert client.limits.in_flight == 0

@@ -117,9 +117,11 @@ async def test_interceptors_see_the_context_and_no_credentials() -> None:
             seen.append(ctx.state["mark"])
             return response
 
-    async with FakeOpenAI() as server:
-        async with client_of(server, chain=Chain([Spy()]), api_key="sk-0123456789abcdef", headers={"A": "b"}) as client:
-            await client.generate(ModelRequest(prompt="q", session="s-1", repeat=3))
+    async with (
+        FakeOpenAI() as server,
+        client_of(server, chain=Chain([Spy()]), api_key="sk-0123456789abcdef", headers={"A": "b"}) as client,
+    ):
+        await client.generate(ModelRequest(prompt="q", session="s-1", repeat=3))
     headers = {"Content-Type": "application/json", "User-Agent": "nel", "A": "b"}
     assert seen == [("svc", "chat_completions", "fake", "s-1", 3, "/v1/chat/completions", headers), 7]
 
@@ -147,10 +149,12 @@ async def test_an_interceptor_that_answers_ends_the_way_there() -> None:
 
 async def test_interceptors_see_the_last_refusal_and_the_error_stays_what_it_was() -> None:
     log: list[str] = []
-    async with FakeOpenAI(rule=lambda *_: Fault(status=503)) as server:
-        async with client_of(server, chain=Chain([Trace("t", log)]), max_retries=2) as client:
-            with pytest.raises(InferenceError) as caught:
-                await client.complete("q")
+    async with (
+        FakeOpenAI(rule=lambda *_: Fault(status=503)) as server,
+        client_of(server, chain=Chain([Trace("t", log)]), max_retries=2) as client,
+    ):
+        with pytest.raises(InferenceError) as caught:
+            await client.complete("q")
     assert (caught.value.category, caught.value.status, caught.value.tries) == ("server_error", 503, 3)
     assert log == ["t request", "t response 503"]
 
@@ -174,9 +178,11 @@ async def test_an_interceptor_may_turn_a_refusal_into_an_answer() -> None:
             assert response.status == 400
             return AdapterResponse(200, {}, {"choices": [{"message": {"content": "never mind"}}]})
 
-    async with FakeOpenAI(rule=lambda *_: Fault(status=400)) as server:
-        async with client_of(server, chain=Chain([Forgive()])) as client:
-            assert (await client.complete("q")).content == "never mind"
+    async with (
+        FakeOpenAI(rule=lambda *_: Fault(status=400)) as server,
+        client_of(server, chain=Chain([Forgive()])) as client,
+    ):
+        assert (await client.complete("q")).content == "never mind"
 
 
 async def test_an_error_of_an_interceptor_names_it() -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -43,10 +45,12 @@ async def test_an_answer_comes_with_its_tokens_and_its_finish_reason(protocol: s
 
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_a_stream_tells_the_time_to_the_first_token_and_says_the_same(protocol: str) -> None:
-    async with FakeOpenAI(lambda _: {"content": "a longer answer in pieces"}) as server:
-        async with client_of(server, protocol) as client:
-            (whole,) = await client.generate(ModelRequest(prompt="q", stream=False))
-            (streamed,) = await client.generate(ModelRequest(prompt="q", stream=True))
+    async with (
+        FakeOpenAI(lambda _: {"content": "a longer answer in pieces"}) as server,
+        client_of(server, protocol) as client,
+    ):
+        (whole,) = await client.generate(ModelRequest(prompt="q", stream=False))
+        (streamed,) = await client.generate(ModelRequest(prompt="q", stream=True))
     assert server.bodies[1]["stream"] is True
     assert "stream" not in server.bodies[0]
     assert whole.ttft_ms is None
@@ -68,9 +72,11 @@ async def test_reasoning_is_kept_apart_from_the_answer(protocol: str, stream: bo
 
 
 async def test_a_reasoning_pattern_takes_thoughts_out_of_the_answer() -> None:
-    async with FakeOpenAI(lambda _: "<think>well,\nhm</think>\n\n42") as server:
-        async with client_of(server, reasoning_pattern="<think>(.*?)</think>") as client:
-            response = await client.complete("q")
+    async with (
+        FakeOpenAI(lambda _: "<think>well,\nhm</think>\n\n42") as server,
+        client_of(server, reasoning_pattern="<think>(.*?)</think>") as client,
+    ):
+        response = await client.complete("q")
     assert (response.content, response.reasoning_content) == ("42", "well,\nhm")
 
 
@@ -309,7 +315,7 @@ async def test_a_response_carries_the_hashes_of_what_was_sent_and_received() -> 
 @pytest.mark.parametrize(("cached_price", "cost"), [(None, 0.0048), (0.1, 0.00309)])
 async def test_cost_follows_the_price_table(cached_price: float | None, cost: float) -> None:
     usage = {"prompt_tokens": 1800, "cached_tokens": 900, "completion_tokens": 300}
-    prices = Prices(input=2.0, output=4.0, cached_input=cached_price)
+    prices = Prices(prompt=2.0, completion=4.0, cached=cached_price)
     async with FakeOpenAI(lambda _: Answer(content="x", usage=usage)) as server:
         async with client_of(server, prices=prices) as client:
             response = await client.complete("q")
@@ -343,3 +349,27 @@ async def test_listing_the_models_of_a_dead_server_says_so() -> None:
     async with Client(settings) as client:
         with pytest.raises(ServiceError, match="Is the server running"):
             await client.list_models()
+
+
+async def test_a_proxy_of_the_environment_is_used_for_other_machines_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("NO_PROXY", raising=False)
+    monkeypatch.delenv("no_proxy", raising=False)
+    async with FakeOpenAI() as server, FakeOpenAI() as proxy:
+        monkeypatch.setenv("http_proxy", proxy.url)
+        async with client_of(server) as client:
+            await client.complete("here")
+        async with client_of(server, urls=["http://model.invalid/v1/chat/completions"]) as client:
+            assert (await client.complete("there")).content == "there"
+    assert (server.count, proxy.count) == (1, 1)
+
+
+async def test_a_request_for_no_answers_is_refused() -> None:
+    async with FakeOpenAI() as server, client_of(server) as client:
+        with pytest.raises(UsageError, match="at least 1"):
+            await client.generate(ModelRequest(prompt="q", n=0))
+
+
+def test_the_client_loads_nothing_heavy_before_it_is_made() -> None:
+    code = "import sys, nel.inference.client; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
+    assert not {"aiohttp", "pydantic", "numpy", "rich", "jinja2"} & set(loaded)

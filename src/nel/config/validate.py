@@ -30,12 +30,18 @@ class Problem:
 
 def check(root: Node) -> EvalConfig:
     """The config that the tree holds, or a `ConfigError` with all that is wrong with its keys and values."""
-    raw = plain(root)
+    config, problems = checked(plain(root))
+    if config is None:
+        raise config_error(root, problems)
+    return config
+
+
+def checked(raw: Any) -> tuple[EvalConfig | None, list[Problem]]:
+    """The config that plain values hold, or what is wrong with them."""
     try:
-        return EvalConfig.model_validate(raw)
+        return EvalConfig.model_validate(raw), []
     except ValidationError as error:
-        found = [_problem(item, raw) for item in error.errors(include_url=False)]
-        raise config_error(root, found) from None
+        return None, [_problem(item, raw) for item in error.errors(include_url=False)]
 
 
 def config_error(root: Node, problems: Sequence[Problem]) -> ConfigError:

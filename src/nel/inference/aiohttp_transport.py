@@ -14,12 +14,13 @@ from nel.inference.transport import Reply, TransportError
 
 _CONNECT_SECONDS: Final = 30
 _IN_ONE_WRITE: Final = 1 << 20
+_LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 
 
 class AiohttpTransport:
     """A `Transport` with as many connections as there are requests: limits belong to the service.
 
-    A proxy that the environment names (`HTTPS_PROXY`, `NO_PROXY`, ...) is used. Redirects are not followed, cookies not
+    A proxy that the environment names (`HTTPS_PROXY`, `NO_PROXY`, ...) is used, but not for this machine. Redirects are not followed, cookies not
     kept. A reply larger than `max_reply_bytes` (after decompression) is a `TransportError`.
     """
 
@@ -103,7 +104,8 @@ class AiohttpTransport:
         """The URL as aiohttp wants it and its proxy, worked out once."""
         target = URL(url)
         proxy = getproxies().get(target.scheme)
-        if proxy is not None and proxy_bypass(target.host or ""):
+        host = target.host or ""
+        if proxy is not None and (host in _LOOPBACK or proxy_bypass(host)):
             proxy = None
         self._targets[url] = target, proxy
         return target, proxy

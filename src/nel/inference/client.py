@@ -83,6 +83,8 @@ class ModelClient:
         """
         if request.n == 1:
             return (await self._ask(request))[:1]
+        if request.n < 1:
+            raise UsageError(f"service {self.settings.name}: {request.n} answers were asked for; at least 1 is needed")
         found: list[ModelResponse] = []
         if (
             self._protocol.SEVERAL

@@ -88,9 +88,9 @@ def bad_response(detail: str, *, retry: bool = True) -> Failure:
     return Failure(category="bad_response", detail=detail, retry=retry)
 
 
-def content_filtered(detail: str) -> Failure:
+def content_filtered(detail: str, *, permanent: bool = True) -> Failure:
     """An answer that the service withheld."""
-    return Failure(category="content_filter", detail=detail, retry=False, permanent=True)
+    return Failure(category="content_filter", detail=detail, retry=False, permanent=permanent)
 
 
 def stream_ended_early() -> Failure:

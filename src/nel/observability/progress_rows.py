@@ -21,14 +21,14 @@ Span = tuple[str, str]
 _BAR_LEAST, _BAR_MOST, _NAME_MOST, _KINDS_LEAST = 8, 30, 32, 14
 _GAP = 2
 _KEPT = ("name", "count", "score", "elapsed")
-_WANTED = ("failed", "remaining", "bar", "flight", "speed", "cost", "percent", "kinds")
+_WANTED = ("errors", "remaining", "bar", "speed", "cost", "flight", "unscored", "percent", "kinds")
 """Further columns, the most wanted first: as many as fit are shown."""
 _ORDER = (
-    "name", "bar", "count", "percent", "score", "elapsed", "remaining", "flight", "speed", "cost", "failed", "kinds"
+    "name", "bar", "count", "percent", "score", "elapsed", "remaining", "flight", "speed", "cost", "unscored", "errors", "kinds"
 )  # fmt: skip
-_RIGHT = {"count", "percent", "elapsed", "remaining", "flight", "speed", "cost"}
+_RIGHT = {"count", "percent", "elapsed", "remaining", "flight", "speed", "cost", "unscored", "errors"}
 _STYLES = {
-    "name": "bold", "bar": "cyan", "score": "bold green", "failed": "yellow", "kinds": "yellow", "percent": "dim",
+    "name": "bold", "bar": "cyan", "score": "bold green", "unscored": "yellow", "errors": "yellow", "kinds": "yellow", "percent": "dim",
     "count": "", "elapsed": "dim", "remaining": "", "flight": "dim", "speed": "dim", "cost": "dim",
 }  # fmt: skip
 
@@ -140,7 +140,8 @@ def _texts(row: Row) -> dict[str, str]:
         "flight": _flight(row),
         "speed": _speed(row),
         "cost": _cost(row),
-        "failed": ", ".join(filter(None, (_errors(row), _unscored(row)))),
+        "unscored": _unscored(row),
+        "errors": _errors(row),
         "kinds": _kinds(row),
     }
 

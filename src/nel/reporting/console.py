@@ -73,7 +73,7 @@ def _table(rows: list[content.Row]) -> Table:
         table.title_justify = "left"
     else:
         table.add_column("Model", overflow="fold", min_width=8)
-    table.add_column("Metric", no_wrap=True)
+    table.add_column("Metric", overflow="fold")
     for name in ("Value", "95 % interval", "Problems", "Scored", "Unscored", "Errors"):
         table.add_column(name, justify="right", no_wrap=True)
     if not settled:

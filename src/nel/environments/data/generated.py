@@ -21,19 +21,21 @@ class GeneratedSource(SpooledSource):
         self._given = rows
         self._digest = hashlib.sha256()
 
-    def _produce(self) -> Iterable[bytes]:
+    def _produce(self) -> Rows:
         rows = self._given() if callable(self._given) else self._given
-        if inspect.isawaitable(rows) or not isinstance(rows, Iterable):
-            if inspect.iscoroutine(rows):
-                rows.close()
+        if inspect.iscoroutine(rows):
+            rows.close()
+        if not isinstance(rows, Iterable):
             raise DataError(
                 f"{self.name}: returned {type(rows).__name__}, not rows",
                 hint="A data function is a plain function without parameters that returns or yields mappings.",
             )
-        for idx, row in enumerate(rows):
-            data, _ = self._encode(row, idx)
-            self._digest.update(data + b"\n")
-            yield data
+        return rows
+
+    def _encode(self, item: bytes | Mapping[str, Any], idx: int) -> tuple[bytes, tuple[str, ...]]:
+        data, columns = super()._encode(item, idx)
+        self._digest.update(data + b"\n")
+        return data, columns
 
     def identity(self) -> dict[str, Any]:
         """The digest of the rows as JSON lines."""

@@ -8,7 +8,8 @@ import weakref
 from abc import ABC, abstractmethod
 from array import array
 from bisect import bisect_right
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,7 @@ import msgspec
 
 from nel.core.contract import encode_json
 from nel.core.digest import digest_file, digest_value
-from nel.core.errors import DataError, RecordError
+from nel.core.errors import DataError, NelError, RecordError
 
 Row = dict[str, Any]
 
@@ -215,20 +216,22 @@ class SpooledSource(DataSource):
         fd = temporary_file()
         rows = self._rows = StoredRows(fd)
         position = 0
-        try:
-            with open(fd, "wb", closefd=False) as file:
-                for idx, item in enumerate(self._produce()):
-                    data, columns = self._encode(item, idx)
-                    if columns not in self.shapes:
-                        self._note_shape(columns, idx)
-                    rows.add(position)
-                    position += file.write(data)
-        except OSError as error:
-            raise DataError(
-                f"{self.name}: the rows could not be spooled to {tempfile.gettempdir()}: {error.strerror}",
-                hint="TMPDIR names another directory for temporary files.",
-            ) from None
+        with _spool_errors(self.name), open(fd, "wb", closefd=False) as file:
+            for idx, item in enumerate(self._rows_or_error()):
+                data, columns = self._encode(item, idx)
+                if columns not in self.shapes:
+                    self._note_shape(columns, idx)
+                rows.add(position)
+                position += file.write(data)
         rows.finish(position)
+
+    def _rows_or_error(self) -> Iterator[bytes | Mapping[str, Any]]:
+        try:
+            yield from self._produce()
+        except (NelError, GeneratorExit):
+            raise
+        except Exception as error:
+            raise DataError(f"{self.name}: the rows could not be made: {type(error).__name__}: {error}") from error
 
     def _encode(self, item: bytes | Mapping[str, Any], idx: int) -> tuple[bytes, tuple[str, ...]]:
         place = f"{self.name}, row {idx + 1}"
@@ -261,6 +264,17 @@ class SpooledSource(DataSource):
         """Give the temporary file back."""
         if self._rows is not None:
             self._rows.close()
+
+
+@contextmanager
+def _spool_errors(name: str) -> Iterator[None]:
+    try:
+        yield
+    except OSError as error:
+        raise DataError(
+            f"{name}: the rows could not be spooled to {tempfile.gettempdir()}: {error.strerror}",
+            hint="TMPDIR names another directory for temporary files.",
+        ) from None
 
 
 def _encodes(value: Any) -> bool:
@@ -328,5 +342,3 @@ def temporary_file() -> int:
 def hex_digest(digest: str) -> str:
     """The hex part of `sha256:<hex>`."""
     return digest.partition(":")[2]
-
-

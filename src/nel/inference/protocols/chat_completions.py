@@ -108,6 +108,9 @@ def parse(body: bytes, retried: frozenset[int]) -> list[ModelResponse] | Failure
     reasoning_tokens = usage.reasoning()
     responses: list[ModelResponse] = []
     for choice in reply.choices:
+        if choice.finish_reason == "content_filter":
+            # Beside other choices it says nothing of what a request for one alone would bring.
+            return content_filtered("finish_reason is content_filter", permanent=len(reply.choices) == 1)
         response = _response(choice, reasoning_tokens)
         if isinstance(response, Failure):
             return response
@@ -120,8 +123,6 @@ def parse(body: bytes, retried: frozenset[int]) -> list[ModelResponse] | Failure
 def _response(choice: _Choice, reasoning_tokens: int) -> ModelResponse | Failure:
     message = choice.message
     finish = choice.finish_reason or ""
-    if finish == "content_filter":
-        return content_filtered("finish_reason is content_filter")
     content, reasoning = message.content, message.reasoning_content
     if reasoning is None and isinstance(message.reasoning, str):
         reasoning = message.reasoning

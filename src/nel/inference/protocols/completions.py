@@ -84,7 +84,7 @@ def parse(body: bytes, retried: frozenset[int]) -> list[ModelResponse] | Failure
     responses = []
     for choice in reply.choices:
         if choice.finish_reason == "content_filter":
-            return content_filtered("finish_reason is content_filter")
+            return content_filtered("finish_reason is content_filter", permanent=len(reply.choices) == 1)
         reasoning = choice.reasoning_content or choice.reasoning
         if choice.text is None and not (reasoning or usage.reasoning() or choice.finish_reason == "length"):
             return bad_response("null text")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import inf
 from typing import Annotated, Any
 
 import msgspec
@@ -147,7 +148,7 @@ def _table(tops: Any) -> list[dict[str, Any]]:
     if not isinstance(tops, dict):
         return []
     rows = [{"token": token, "logprob": _number(value)} for token, value in tops.items()]
-    return sorted(rows, key=lambda row: -float("inf") if row["logprob"] is None else -row["logprob"])
+    return sorted(rows, key=lambda row: inf if row["logprob"] is None else -row["logprob"])
 
 
 def _items(rows: Any) -> list[dict[str, Any]]:
