@@ -1,3 +1,75 @@
-"""NEL."""
+"""NEL: evaluate language models, agents and world models, and trust the number.
+
+Everything public is imported from here; a name loads its module when it is first used, so that `import nel` is quick.
+"""
+
+from typing import TYPE_CHECKING
+
+from nel.core.loading import lazy_export
+
+if TYPE_CHECKING:
+    from nel.config.load import load_config as load_config
+    from nel.config.eval_config import EvalConfig as EvalConfig
+    from nel.core.errors import AttemptError as AttemptError
+    from nel.core.errors import NelError as NelError
+    from nel.engine.merge import merge_results as merge_results
+    from nel.engine.run import run_evaluation as run_evaluation
+    from nel.engine.settings import EvaluationSettings as EvaluationSettings
+    from nel.environments.base import EvalEnvironment as EvalEnvironment
+    from nel.environments.base import SeedResult as SeedResult
+    from nel.environments.base import VerifyResult as VerifyResult
+    from nel.environments.byob import BenchmarkDefinition as BenchmarkDefinition
+    from nel.environments.byob import benchmark as benchmark
+    from nel.environments.byob import scorer as scorer
+    from nel.environments.registry import get_environment as get_environment
+    from nel.environments.registry import register as register
+    from nel.inference.client import ModelClient as ModelClient
+    from nel.inference.request import ModelRequest as ModelRequest
+    from nel.inference.settings import ServiceSettings as ServiceSettings
+    from nel.metrics.estimate import Estimate as Estimate
+    from nel.observability.records import ModelResponse as ModelResponse
+    from nel.observability.records import Outcome as Outcome
+    from nel.observability.records import StepRecord as StepRecord
+    from nel.reporting.run_view import open_run as open_run
+    from nel.scoring.sample import ScorerInput as ScorerInput
+    from nel.solvers.base import Solver as Solver
+    from nel.solvers.base import SolveResult as SolveResult
+    from nel.solvers.simple import ChatSolver as ChatSolver
+    from nel.solvers.simple import CompletionSolver as CompletionSolver
+    from nel.solvers.simple import VLMSolver as VLMSolver
 
 __version__ = "0.1.0"
+
+_PUBLIC = {
+    "AttemptError": "nel.core.errors",
+    "BenchmarkDefinition": "nel.environments.byob",
+    "ChatSolver": "nel.solvers.simple",
+    "CompletionSolver": "nel.solvers.simple",
+    "Estimate": "nel.metrics.estimate",
+    "EvalConfig": "nel.config.eval_config",
+    "EvalEnvironment": "nel.environments.base",
+    "EvaluationSettings": "nel.engine.settings",
+    "ModelClient": "nel.inference.client",
+    "ModelRequest": "nel.inference.request",
+    "ModelResponse": "nel.observability.records",
+    "NelError": "nel.core.errors",
+    "Outcome": "nel.observability.records",
+    "ScorerInput": "nel.scoring.sample",
+    "SeedResult": "nel.environments.base",
+    "ServiceSettings": "nel.inference.settings",
+    "SolveResult": "nel.solvers.base",
+    "Solver": "nel.solvers.base",
+    "StepRecord": "nel.observability.records",
+    "VLMSolver": "nel.solvers.simple",
+    "VerifyResult": "nel.environments.base",
+    "benchmark": "nel.environments.byob",
+    "get_environment": "nel.environments.registry",
+    "load_config": "nel.config.load",
+    "merge_results": "nel.engine.merge",
+    "open_run": "nel.reporting.run_view",
+    "register": "nel.environments.registry",
+    "run_evaluation": "nel.engine.run",
+    "scorer": "nel.environments.byob",
+}
+
+__getattr__, __dir__ = lazy_export(__name__, _PUBLIC)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import random
 import socket
 import time
@@ -345,13 +346,13 @@ async def test_no_more_requests_are_in_flight_than_the_service_allows() -> None:
 
 
 async def test_the_concurrency_settles_at_what_the_server_bears() -> None:
-    async with FakeOpenAI(delay=0.001, record=False) as server:
-        server.rule = lambda *_: Fault(status=429) if server.in_flight > 20 else None
+    async with FakeOpenAI(delay=0.02, record=False) as server:
+        server.rule = lambda *_: Fault(status=429, delay=0.02) if server.in_flight > 20 else None
         async with client_of(server, max_concurrent=200, max_retries=50) as client:
-            answers = await asyncio.gather(*(client.complete(str(at)) for at in range(600)))
-            refused = server.count - len(answers)
-            assert 10 <= client.limits.limit <= 24
-    assert refused < 60, "most requests are sent once"
+            answers = await asyncio.gather(*(client.complete(str(at)) for at in range(500)))
+            assert 10 <= client.limits.limit <= 30
+        assert server.max_in_flight < 40
+    assert server.count < 1.2 * len(answers), "most requests are sent once"
 
 
 @pytest.mark.parametrize(
@@ -374,8 +375,8 @@ async def test_rates_space_requests_out(limits: dict[str, float], gap: float) ->
             task = asyncio.create_task(one())
             while not task.done():
                 await clock.advance(0.05)
-    gaps = [later - earlier for earlier, later in zip(ended, ended[1:], strict=False)]
-    assert gaps == pytest.approx([gap] * 3, abs=0.8)
+    gaps = [later - earlier for earlier, later in itertools.pairwise(ended)]
+    assert gaps == pytest.approx([gap] * 3, abs=0.2)
 
 
 async def test_a_cancelled_request_leaves_no_slot_taken() -> None:

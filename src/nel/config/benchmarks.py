@@ -75,7 +75,7 @@ class Benchmark(Model):
     max_concurrent: Count = key(32, "Problems attempted at once.")
     timeout: Positive = key(1800.0, "Seconds for one attempt, all its requests together.")
     max_system_retries: Whole = key(3, "Further tries after a crash of solver, sandbox or server.")
-    error_policy: ErrorPolicy = key("exclude", "What an error is in the mean: left out, a zero, or the end of the benchmark.")
+    error_policy: ErrorPolicy = key("exclude", "An error in the mean: left out, a zero, or the end of the benchmark.")
     max_error_rate: Share = key(0.05, "Errors over planned attempts above which the run ends as degraded.")
     skip_failed: bool = key(False, "true: as `error_policy: exclude` with `max_error_rate: 1.0`.", mapped=True)
     fewshot: Whole | None = key(None, "As `params.num_fewshot`; refused where the benchmark takes none.", mapped=True)

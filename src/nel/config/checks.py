@@ -20,7 +20,6 @@ from nel.config.services import (
     ManagedService,
     ModelService,
     NatService,
-    merge_generation,
     protocol_of,
 )
 from nel.config.solvers import AgentSolver, CustomSolver, HarborSolver, NatSolver, OpenClawSolver, ToolCallingSolver
@@ -100,17 +99,18 @@ def _judges(benchmark: Benchmark, path: ConfigPath) -> Iterator[Problem]:
             judges = metric.type.endswith("judge") and inner[0] != "baseline_service"
             if judges and name == benchmark.service:
                 hint = "Name another service, or set `allow_self_judge: true`." if metric.type == "judge" else None
-                yield Problem((*path, "scoring", "metrics", index, *inner), f"{name!r} would judge its own answers", hint)
+                yield Problem(
+                    (*path, "scoring", "metrics", index, *inner), f"{name!r} would judge its own answers", hint
+                )
 
 
 def _longest_answer(config: EvalConfig, benchmark: Benchmark, path: ConfigPath) -> Iterator[Problem]:
     service = config.services.get(benchmark.service or "")
-    solver_generation = getattr(benchmark.solver, "generation", None)
-    if not isinstance(service, ModelService) or service.max_output_tokens is None or solver_generation is None:
+    generation = getattr(benchmark.solver, "generation", None)
+    if not isinstance(service, ModelService) or generation is None or not generation.max_tokens:
         return
-    asked = merge_generation(service.generation, solver_generation).get("max_tokens")
-    if solver_generation.max_tokens is not None and asked > service.max_output_tokens:
-        message = f"{asked} is more than max_output_tokens of {benchmark.service!r}, {service.max_output_tokens}"
+    if service.max_output_tokens is not None and generation.max_tokens > service.max_output_tokens:
+        message = f"{generation.max_tokens} is more than the service's max_output_tokens, {service.max_output_tokens}"
         yield Problem((*path, "solver", "generation", "max_tokens"), message)
 
 
@@ -223,7 +223,9 @@ def _urls(config: EvalConfig) -> Iterator[Problem]:
             path: ConfigPath = ("services", name, "url") if service.url else ("services", name, "urls", index)
             if protocol_of(url) is None:
                 hint = "The whole URL is needed, as in https://host/v1/chat/completions."
-                yield Problem(path, f"ends in none of the paths of a protocol; requests go there as {service.protocol}", hint)
+                yield Problem(
+                    path, f"ends in none of the paths of a protocol; requests go there as {service.protocol}", hint
+                )
 
 
 def _unused(config: EvalConfig) -> Iterator[Problem]:

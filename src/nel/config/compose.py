@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from nel.config.positions import Node, Place, plain, read_file
-from nel.core.errors import ConfigError
 
 GROUP_KEYS = {"clusters": "cluster"}
 """Groups whose key has another name."""
@@ -60,8 +59,8 @@ def settle(node: Node) -> Node:
 
 def user_config_dir(env: Mapping[str, str], tool: str = "nel") -> Path:
     """`$XDG_CONFIG_HOME/<tool>`, by default `~/.config/<tool>`."""
-    home = env.get("XDG_CONFIG_HOME") or os.path.join(env.get("HOME") or os.path.expanduser("~"), ".config")
-    return Path(home, tool)
+    home = env.get("XDG_CONFIG_HOME")
+    return Path(home, tool) if home else Path(env.get("HOME") or Path.home(), ".config", tool)
 
 
 def compose_config(path: str | Path, *, env: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -125,17 +124,19 @@ class Composer:
         if kind == "base":
             return self.file(self._find_base(name, folder, item.place), at=item.place)
         group, _, rest = name.partition("/")
-        return self.file(self._find_group(group, rest, folder, item.place), group=GROUP_KEYS.get(group, group), at=item.place)
+        return self.file(
+            self._find_group(group, rest, folder, item.place), group=GROUP_KEYS.get(group, group), at=item.place
+        )
 
     def _find_base(self, name: str, folder: Path, at: Place) -> Path:
-        path = Path(os.path.expanduser(name))
         folders = [folder, *self._conf_dirs(folder)]
-        return _find(path, folders, at, f"base config {name!r}")
+        return _find(Path(name).expanduser(), folders, at, f"base config {name!r}")
 
     def _find_group(self, group: str, name: str, folder: Path, at: Place) -> Path:
         if not name:
             raise at.error(
-                f"{group!r} is no entry of `defaults`", hint="Write group/name, `_self_`, or `_base_: name` for a config."
+                f"{group!r} is no entry of `defaults`",
+                hint="Write group/name, `_self_`, or `_base_: name` for a config.",
             )
         folders = [directory / group for directory in self._conf_dirs(folder)]
         return _find(Path(name), folders, at, f"{group}/{name}")

@@ -9,7 +9,18 @@ from pathlib import Path
 from typing import Any
 
 from nel.config.compose import user_config_dir
-from nel.config.positions import ConfigPath, Node, Place, find, leaves, parse_path, plain, read_file, read_value, show_path
+from nel.config.positions import (
+    ConfigPath,
+    Node,
+    Place,
+    find,
+    leaves,
+    parse_path,
+    plain,
+    read_file,
+    read_value,
+    show_path,
+)
 from nel.core.errors import ConfigError, UsageError
 
 
@@ -94,7 +105,9 @@ def _check_key(path: ConfigPath, node: Node) -> None:
     top = str(path[0])
     known = [name for name in EvalConfig.model_fields if name != "benchmarks"]
     if top in ("benchmarks", "defaults", "_base_"):
-        raise node.place.error(f"`{top}` has no default", hint=f"Keys: {', '.join(known)}, and variables such as _name.")
+        raise node.place.error(
+            f"`{top}` has no default", hint=f"Keys: {', '.join(known)}, and variables such as _name."
+        )
     if top.startswith("_") or shape_at(path) is not None:
         return
     end = next(end for end in range(1, len(path) + 1) if shape_at(path[:end]) is None)
@@ -155,7 +168,7 @@ class _Editing:
 
         self._path = path
         self._yaml = YAML(typ="rt", pure=True)
-        self._yaml.version = (1, 2)  # type: ignore[assignment]
+        self._yaml.version = (1, 2)
         self._yaml.width = 2**16
         self._data: Any = {}
 
@@ -164,7 +177,7 @@ class _Editing:
             self._data = self._yaml.load(self._path.read_text(encoding="utf-8-sig")) or {}
         return self._data
 
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, trace: Any) -> None:
+    def __exit__(self, kind: type[BaseException] | None, error: object, trace: object) -> None:
         if kind is None:
             self._write()
 

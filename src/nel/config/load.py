@@ -14,7 +14,7 @@ from nel.config.compose import Composer, merge, settle
 from nel.config.defaults import user_defaults
 from nel.config.eval_config import EvalConfig
 from nel.config.overrides import apply_overrides
-from nel.config.positions import ConfigPath, Node, Place, nearest, read_map, show_path
+from nel.config.positions import ConfigPath, Node, nearest, read_map, show_path
 from nel.config.references import resolve_references
 from nel.config.secret_fields import expand_tree, restore_keys
 from nel.config.validate import check, config_error
@@ -119,7 +119,7 @@ def dump_yaml(value: Any) -> str:
     from ruamel.yaml import YAML
 
     yaml = YAML(typ="safe", pure=True)
-    yaml.version = (1, 2)  # type: ignore[assignment]
+    yaml.version = (1, 2)
     yaml.default_flow_style = False
     yaml.allow_unicode = True
     yaml.width = 2**16

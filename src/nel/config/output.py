@@ -22,10 +22,13 @@ class Output(Model):
     """Where results go and what is made of them."""
 
     dir: str | None = key(None, "The run directory; `./eval_results` by default.")
-    timestamped: bool | None = key(None, "Put each run in a directory of its own below `dir`; so where no `dir` is named.")
+    timestamped: bool | None = key(
+        None, "Put each run in a directory of its own below `dir`; so where no `dir` is named."
+    )
     progress_interval: Positive = key(60.0, "Seconds between two lines of progress where there is no terminal.")
     report: list[Literal["markdown", "json", "console", "html", "csv", "latex"]] = key(
-        lambda: ["markdown"], "Reports that are written; html, csv and latex are refused at planning, as not available yet."
+        lambda: ["markdown"],
+        "Reports that are written; html, csv and latex are refused at planning, as not available yet.",
     )
     export: list[str] = key(list, "Where results are sent after the run.", later=True)
     export_config: dict[str, Any] = key(dict, "Settings of each export.", later=True)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-
 from nel.config.base import Model
 from nel.config.eval_config import EvalConfig
 from nel.config.load import LoadedConfig

@@ -93,13 +93,12 @@ def node_of(value: Any, place: Place) -> Node:
 def find(node: Node, path: ConfigPath) -> Node | None:
     """The node at `path`, or None."""
     for step in path:
-        value = node.value
-        if isinstance(value, dict) and isinstance(step, str) and step in value:
-            node = value[step]
-        elif isinstance(value, list) and isinstance(step, int) and 0 <= step < len(value):
-            node = value[step]
-        else:
+        children: Any = node.value
+        keyed = isinstance(children, dict) and step in children
+        indexed = isinstance(children, list) and isinstance(step, int) and 0 <= step < len(children)
+        if not (keyed or indexed):
             return None
+        node = children[step]
     return node
 
 
@@ -173,7 +172,7 @@ def step_into(node: Node, step: str | int) -> str | int:
         return index
     if isinstance(value, dict):
         if isinstance(step, int):
-            raise ValueError(f"is a map; write a key instead of [{step}]")
+            raise ValueError(f"is a map; write a key instead of [{step}]")  # noqa: TRY004 - a wrong path, not a wrong type
         return step
     raise ValueError(f"is {node.kind} and has nothing under it")
 
@@ -236,7 +235,7 @@ def _compose(text: str, place: Place, *, lines: bool) -> Any:
         at = Place(place.file, text.count("\n", 0, version.start()) + 1) if lines else place
         raise at.error(f"YAML {version[1]} is not read; configs are YAML 1.2")
     yaml = YAML(typ="safe", pure=True)
-    yaml.version = (1, 2)  # type: ignore[assignment]
+    yaml.version = (1, 2)
     hint = None if lines else _QUOTE
     try:
         return yaml.compose(StringIO(text))
@@ -276,9 +275,7 @@ class _Builder:
         if id(raw) in self._open:
             raise at.error("an alias stands inside the value that it names")
         self._open.add(id(raw))
-        value: Any = (
-            self._map(raw) if raw.tag == f"{_TAG}map" else [self.build(item) for item in raw.value]
-        )
+        value: Any = self._map(raw) if raw.tag == f"{_TAG}map" else [self.build(item) for item in raw.value]
         self._open.discard(id(raw))
         return Node(value, at)
 
@@ -341,6 +338,5 @@ _SCALARS: dict[str, Any] = {
 }
 # A date stays text, as in JSON: no config key is a date, and a plug-in's setting should not become one.
 _KNOWN_TAGS = {
-    _TAG + name
-    for name in ("str", "null", "bool", "int", "float", "timestamp", "value", "merge", "map", "seq")
+    _TAG + name for name in ("str", "null", "bool", "int", "float", "timestamp", "value", "merge", "map", "seq")
 }

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from typing import Any
 
+from nel.config.expand import escape
 from nel.config.load import LoadedConfig, load_tree
-from nel.config.positions import Node, Place, node_of
+from nel.config.positions import Node, Place
 from nel.config.secret_fields import api_key_node
 from nel.config.services import SUFFIXES, protocol_of
 from nel.core.errors import UsageError
@@ -36,25 +36,24 @@ def quick_config(
     `None` is not sent. `UsageError` where there is no URL.
     """
     env = os.environ if env is None else env
-    tree = {
-        "services": _node({"model": _service(model_url, model_id, api_key, env)}, "services"),
-        "benchmarks": _node(
-            [
-                _without_none(
-                    name=_flag(name, "--bench"),
-                    repeats=_flag(repeats, "--repeats"),
-                    max_problems=_flag(max_problems, "--max-problems"),
-                    dataset=_flag(dataset, "--dataset"),
-                    solver=_solver(system_prompt, temperature, max_tokens),
-                )
-                for name in ([bench] if isinstance(bench, str) else bench)
-            ],
+    entries = [
+        _map(
             "--bench",
-        ),
-    }
-    if output_dir is not None:
-        tree["output"] = _node({"dir": _flag(output_dir, "--output-dir")}, "--output-dir")
-    return load_tree(Node(tree, Place("command line")), overrides=overrides, env=env, use_defaults=True)
+            name=_said(name, "--bench"),
+            repeats=_said(repeats, "--repeats"),
+            max_problems=_said(max_problems, "--max-problems"),
+            dataset=_said(dataset, "--dataset"),
+            solver=_solver(system_prompt, temperature, max_tokens),
+        )
+        for name in ([bench] if isinstance(bench, str) else bench)
+    ]
+    tree = _map(
+        "--bench",
+        services=_map("--model-url", model=_service(model_url, model_id, api_key, env)),
+        benchmarks=Node(entries, _place("--bench")),
+        output=None if output_dir is None else _map("--output-dir", dir=_said(output_dir, "--output-dir")),
+    )
+    return load_tree(tree, overrides=overrides, env=env, use_defaults=True)
 
 
 def _service(model_url: str | None, model_id: str | None, api_key: str | None, env: Mapping[str, str]) -> Node:
@@ -63,27 +62,37 @@ def _service(model_url: str | None, model_id: str | None, api_key: str | None, e
         raise UsageError("no model to evaluate", hint="Give --model-url URL, or set NEMO_MODEL_URL.")
     if protocol_of(url) is None:
         url = url.rstrip("/") + next(iter(SUFFIXES))
-    return _node(
-        _without_none(
-            type=_flag("api", "--model-url"),
-            url=_flag(url, "--model-url"),
-            model=_flag(model_id or env.get("NEMO_MODEL_ID"), "--model-id"),
-            api_key=api_key_node(env, api_key),
-        ),
+    return _map(
         "--model-url",
+        type=_said("api", "--model-url"),
+        url=_said(url, "--model-url"),
+        model=_said(model_id or env.get("NEMO_MODEL_ID"), "--model-id"),
+        api_key=api_key_node(env, api_key),
     )
 
 
 def _solver(system_prompt: str | None, temperature: float | None, max_tokens: int | None) -> Node:
-    generation = _without_none(
-        temperature=_flag(temperature, "--temperature"), max_tokens=_flag(max_tokens, "--max-tokens")
-    )
-    return _node(
-        _without_none(
-            type=_flag("simple", "--bench"),
-            service=_flag("model", "--bench"),
-            system_prompt=_flag(system_prompt, "--system-prompt"),
-            generation=_node(generation, "--temperature"),
-        ),
+    return _map(
         "--bench",
+        type=_said("simple", "--bench"),
+        service=_said("model", "--bench"),
+        system_prompt=_said(system_prompt, "--system-prompt"),
+        generation=_map(
+            "--bench", temperature=_said(temperature, "--temperature"), max_tokens=_said(max_tokens, "--max-tokens")
+        ),
     )
+
+
+def _place(flag: str) -> Place:
+    return Place(f"command line {flag}")
+
+
+def _said(value: str | float | None, flag: str) -> Node | None:
+    """A flag's value, which the shell has put its variables into already."""
+    if value is None:
+        return None
+    return Node(escape(value) if isinstance(value, str) else value, _place(flag))
+
+
+def _map(flag: str, **children: Node | None) -> Node:
+    return Node({name: child for name, child in children.items() if child is not None}, _place(flag))

@@ -92,7 +92,9 @@ def shape_at(path: ConfigPath) -> Shape | None:
             for model in shape.models
             if str(step) in model.model_fields
         ]
-        found += [shape.items for shape in shapes if shape.items is not None and (shape.is_map or str(step).isdecimal())]
+        found += [
+            shape.items for shape in shapes if shape.items is not None and (shape.is_map or str(step).isdecimal())
+        ]
         shapes = found or [Shape() for shape in shapes if shape.is_map and not shape.models]
         if not shapes:
             return None
@@ -131,10 +133,15 @@ def all_models() -> list[type[Model]]:
     return found
 
 
+def parents(model: type[Model]) -> list[type[Model]]:
+    """The schemas whose keys `model` inherits, the nearest first."""
+    return [base for base in model.__mro__[1:] if issubclass(base, Model) and base is not Model]
+
+
 def rows(model: type[Model]) -> Iterator[Row]:
-    """The keys of a schema in their order; those of a type that is not available yet are all `later`."""
+    """The keys of a schema, inherited ones first."""
     for name in model.model_fields:
-        yield Row(model, name, "later" if model.later else status_of(model, name))
+        yield Row(model, name, status_of(model, name))
 
 
 def json_schema() -> dict[str, Any]:
@@ -206,7 +213,7 @@ def _or_variable(schema: dict[str, Any]) -> dict[str, Any]:
         options = [_or_variable(option) for option in schema["anyOf"]]
         return {**schema, "anyOf": options}
     if schema.get("type") in ("integer", "number", "boolean") or "enum" in schema:
-        kept = {name: schema[name] for name in ("description", "default") if name in schema}
+        kept: dict[str, Any] = {name: schema[name] for name in ("description", "default") if name in schema}
         rule = {name: value for name, value in schema.items() if name not in kept}
         return {**kept, "anyOf": [rule, _VARIABLE]}
     return schema

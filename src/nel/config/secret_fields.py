@@ -1,7 +1,7 @@
 """Expansion of a whole config, in two copies: one to run with, and one that may be stored.
 
-The stored copy has every variable put in, except where that would store a secret: there it keeps `${NAME}`, and a secret
-that was written out is `[redacted]`. Loading the stored copy with the same environment gives the same config.
+The stored copy has every variable put in, except where that would store a secret: there it keeps `${NAME}`, and a
+secret that was written out is `[redacted]`. Loading the stored copy with the same environment gives the same config.
 """
 
 from __future__ import annotations

@@ -109,9 +109,7 @@ class Proxy(Model):
     retry_on_status: list[Int] | None = key(None, "Which statuses are tried again; the client's own list by default.")
     max_concurrent_upstream: Count = key(64, "Most requests in flight; the smaller of this and `max_concurrent` holds.")
     model_traffic: ModelTraffic = key(ModelTraffic, "What is kept of each call.")
-    finish_reason_fixup: bool = key(
-        False, "Rewrite a finish reason that disagrees with the token counts.", later=True
-    )
+    finish_reason_fixup: bool = key(False, "Rewrite a finish reason that disagrees with the token counts.", later=True)
 
 
 class Prices(Model):
@@ -119,7 +117,9 @@ class Prices(Model):
 
     prompt: NotNegative = key(..., "A million prompt tokens.")
     completion: NotNegative = key(..., "A million completion tokens, reasoning included.")
-    cached: NotNegative | None = key(None, "A million prompt tokens that the server had cached; as `prompt` by default.")
+    cached: NotNegative | None = key(
+        None, "A million prompt tokens that the server had cached; as `prompt` by default."
+    )
     currency: str = key("USD", "Named beside each cost.")
 
 

@@ -139,6 +139,10 @@ class ModelRunView:
             error=end.error if end else None,
             error_category=end.category if end else None,
         )
+        planned = entry.info if entry else {}
+        cell.repeats = planned.get("repeats", 1)
+        cell.config, cell.identity = planned.get("config", {}), planned.get("identity", {})
+        cell.data, cell.versions = planned.get("data", {}), planned.get("versions", {})
         path = self._bundle_of(cell, end)
         if path is not None:
             _fill(cell, path, self.path)

@@ -20,8 +20,8 @@ _LOOPBACK: Final = frozenset({"localhost", "127.0.0.1", "::1"})
 class AiohttpTransport:
     """A `Transport` with as many connections as there are requests: limits belong to the service.
 
-    A proxy that the environment names (`HTTPS_PROXY`, `NO_PROXY`, ...) is used, but not for this machine. Redirects are not followed, cookies not
-    kept. A reply larger than `max_reply_bytes` (after decompression) is a `TransportError`.
+    A proxy that the environment names (`HTTPS_PROXY`, `NO_PROXY`, ...) is used, but not for this machine. Redirects are
+    not followed, cookies not kept. A reply larger than `max_reply_bytes` (after decompression) is a `TransportError`.
     """
 
     def __init__(self, *, max_reply_bytes: int) -> None:

@@ -147,7 +147,7 @@ class _LiveDisplay:
 def _text(spans: list[Span]) -> Text:
     from rich.text import Text
 
-    return Text.assemble(*spans, no_wrap=True, overflow="crop", end="")
+    return Text.assemble(*spans, no_wrap=True, overflow="crop")
 
 
 class _PlainDisplay:

@@ -20,16 +20,19 @@ Span = tuple[str, str]
 
 _BAR_LEAST, _BAR_MOST, _NAME_MOST, _KINDS_LEAST = 8, 30, 32, 14
 _GAP = 2
-_KEPT = ("name", "count", "score", "elapsed")
-_WANTED = ("errors", "remaining", "bar", "speed", "cost", "flight", "unscored", "percent", "kinds")
-"""Further columns, the most wanted first: as many as fit are shown."""
+_WANTED = (
+    "count", "score", "elapsed", "errors", "remaining", "bar", "flight", "speed", "cost", "kinds", "unscored", "percent"
+)  # fmt: skip
+"""Columns beside the name, the most wanted first: as many as fit are shown."""
 _ORDER = (
-    "name", "bar", "count", "percent", "score", "elapsed", "remaining", "flight", "speed", "cost", "unscored", "errors", "kinds"
+    "name", "bar", "count", "percent", "score", "elapsed", "remaining", "flight", "speed", "cost",
+    "unscored", "errors", "kinds",
 )  # fmt: skip
 _RIGHT = {"count", "percent", "elapsed", "remaining", "flight", "speed", "cost", "unscored", "errors"}
 _STYLES = {
-    "name": "bold", "bar": "cyan", "score": "bold green", "unscored": "yellow", "errors": "yellow", "kinds": "yellow", "percent": "dim",
-    "count": "", "elapsed": "dim", "remaining": "", "flight": "dim", "speed": "dim", "cost": "dim",
+    "name": "bold", "bar": "cyan", "count": "", "percent": "dim", "score": "bold green", "elapsed": "dim",
+    "remaining": "", "flight": "dim", "speed": "dim", "cost": "dim",
+    "unscored": "yellow", "errors": "yellow", "kinds": "yellow",
 }  # fmt: skip
 
 
@@ -92,18 +95,16 @@ def lay_out(rows: Sequence[Row], width: int, widths: dict[str, int], *, ascii_on
 
 def _fit(widths: Mapping[str, int], width: int) -> dict[str, int]:
     """The columns that are shown and their widths, from left to right."""
-    most = {**widths, "name": min(widths["name"], _NAME_MOST, max(8, width // 4)), "bar": _BAR_LEAST}
-    sizes = {name: most[name] for name in _KEPT if most[name]}
-    room = width + _GAP - sum(size + _GAP for size in sizes.values())
+    sizes = {"name": min(widths["name"], _NAME_MOST, max(8, width // 4), width)}
+    room = width - sizes["name"] - _GAP
     for name in _WANTED:
-        size = min(most[name], room - _GAP) if name == "kinds" else most[name]
-        if 0 < size <= room - _GAP and size >= min(most[name], _KINDS_LEAST):
+        wanted = _BAR_LEAST if name == "bar" else widths[name]
+        size = min(wanted, room) if name == "kinds" else wanted
+        if 0 < size <= room and size >= min(wanted, _KINDS_LEAST):
             sizes[name] = size
             room -= size + _GAP
     if "bar" in sizes:
-        sizes["bar"] += max(0, min(room, _BAR_MOST - _BAR_LEAST))
-    if room < 0:
-        sizes["name"] = max(1, sizes["name"] + room)
+        sizes["bar"] += min(max(0, room), _BAR_MOST - _BAR_LEAST)
     return {name: sizes[name] for name in _ORDER if name in sizes}
 
 
@@ -169,7 +170,7 @@ def _percent(row: Row) -> str:
 
 def _elapsed(row: Row) -> str:
     """Whole seconds while they tick, the exact time in the end."""
-    return format_duration(row.elapsed if row.ended else math.floor(row.elapsed))
+    return format_duration(row.elapsed) if row.ended else _ticking(row.elapsed)
 
 
 def _errors(row: Row) -> str:
@@ -201,4 +202,9 @@ def _flight(row: Row) -> str:
 def _remaining(row: Row) -> str:
     if row.remaining is None or row.ended:
         return ""
-    return f"{format_duration(max(1, round(row.remaining)))} left"
+    return f"{_ticking(max(1.0, row.remaining))} left"
+
+
+def _ticking(seconds: float) -> str:
+    whole = math.floor(seconds)
+    return f"{whole}s" if whole < 10 else format_duration(whole)

@@ -28,7 +28,18 @@ _RUNTIME = (
 )
 
 VOLATILE: dict[str, tuple[str, ...]] = {
-    "manifest.json": ("run_id", "started", "finished", "command", "platform", "shard", "warnings"),
+    "manifest.json": (
+        "run_id",
+        "started",
+        "finished",
+        "command",
+        "platform",
+        "shard",
+        "warnings",
+        "cells.*.info.run_id",
+        "cells.*.info.config.shard",
+        "cells.*.info.choice.shard",
+    ),
     "checkpoint.json": (),
     "trajectories.jsonl": (
         "timestamp",

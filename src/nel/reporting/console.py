@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from rich.table import Table
     from rich.text import Text
 
-_NARROWEST = 72
-"""Below this width the terminal wraps lines; the table would have to cut numbers."""
+_NAME_WIDTH = 8
+"""To this width names are folded before the table gives way to a list."""
 _PLAIN_WIDTH = 160
 _STYLES = {"completed": "green", "degraded": "yellow", "interrupted": "yellow", "running": "cyan", "failed": "bold red"}
 
@@ -38,7 +38,6 @@ def print_console(view: RunView, file: TextIO) -> None:
     console = Console(file=file, highlight=False, markup=False, emoji=False)
     unicode = console.encoding.startswith("utf")
     if console.is_terminal and unicode:
-        console.width = max(console.width, _NARROWEST)
         _print(view, console)
         return
     console = Console(file=io.StringIO(), highlight=False, markup=False, emoji=False, width=_PLAIN_WIDTH, no_color=True)
@@ -54,9 +53,35 @@ def _print(view: RunView, console: Console) -> None:
     manifest = view.manifest
     console.print(Text(f"Run {one_line(manifest.run_id)}: {manifest.stage}", style="bold"))
     rows = content.rows(view)
-    console.print(_table(rows) if rows else Text("The run has no cells."))
+    if not rows:
+        console.print(Text("The run has no cells."))
+    elif _table_width(rows) <= console.width:
+        console.print(_table(rows))
+    else:
+        for row in rows:
+            console.print(_paragraph(row))
     for text in content.warnings(view):
         console.print(Text(f"! {one_line(text)}", style="yellow"))
+
+
+_NUMBERS = ("Value", "95 % interval", "Problems", "Scored", "Unscored", "Errors")
+
+
+def _table_width(rows: list[content.Row]) -> int:
+    """Columns that the table needs when names are folded and no number is."""
+    numbers = [(row.value, row.interval, row.problems, row.scored, row.unscored, row.error) for row in rows]
+    widths = [max(map(len, column)) for column in zip(_NUMBERS, *numbers, strict=True)]
+    names = 2 if _one_model(rows) else 3
+    status = 0 if _settled(rows) else max(len(row.status) for row in rows) + 2
+    return sum(widths) + 2 * len(widths) + names * (_NAME_WIDTH + 2) - 2 + status
+
+
+def _one_model(rows: list[content.Row]) -> bool:
+    return len({row.model for row in rows}) == 1
+
+
+def _settled(rows: list[content.Row]) -> bool:
+    return all(row.status == "completed" for row in rows)
 
 
 def _table(rows: list[content.Row]) -> Table:
@@ -64,29 +89,46 @@ def _table(rows: list[content.Row]) -> Table:
     from rich.table import Table
     from rich.text import Text
 
-    one_model = len({row.model for row in rows}) == 1
-    settled = all(row.status == "completed" for row in rows)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, header_style="bold", show_edge=False)
-    table.add_column("Cell", overflow="fold", min_width=8)
+    one_model, settled = _one_model(rows), _settled(rows)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False, padding=(0, 1, 0, 0), header_style="bold")
     if one_model:
         table.title = Text(f"Model: {one_line(rows[0].model)}", style="default")
         table.title_justify = "left"
-    else:
-        table.add_column("Model", overflow="fold", min_width=8)
-    table.add_column("Metric", overflow="fold")
-    for name in ("Value", "95 % interval", "Problems", "Scored", "Unscored", "Errors"):
+    for name in ("Cell", "Metric") if one_model else ("Cell", "Model", "Metric"):
+        table.add_column(name, overflow="fold", min_width=_NAME_WIDTH)
+    for name in _NUMBERS:
         table.add_column(name, justify="right", no_wrap=True)
     if not settled:
         table.add_column("Status", no_wrap=True)
     for row in rows:
-        names = [Text(one_line(name)) for name in ((row.cell,) if one_model else (row.cell, row.model))]
-        counts = [Text(row.scored), _alarm(row.unscored, "yellow"), _alarm(row.error, "red")]
-        status = [] if settled else [Text(row.status, style=_STYLES[row.status])]
-        value = Text(row.value, style="bold")
-        table.add_row(
-            *names, Text(one_line(row.metric)), value, Text(row.interval), Text(row.problems), *counts, *status
-        )
+        names = [Text(one_line(name)) for name in (row.cell, *(() if one_model else (row.model,)), row.metric)]
+        numbers = [Text(row.value, style="bold"), Text(row.interval), Text(row.problems), *_counts(row)]
+        table.add_row(*names, *numbers, *([] if settled else [_status(row)]))
     return table
+
+
+def _paragraph(row: content.Row) -> Text:
+    """A row for a terminal that is too narrow for the table."""
+    from rich.text import Text
+
+    scored, unscored, error = _counts(row)
+    head = f"{one_line(row.cell)} ({one_line(row.model)}) {one_line(row.metric)} "
+    text = Text.assemble(
+        head, (row.value, "bold"), f" {row.interval}\n  ", _status(row), f", {row.problems} problems: "
+    )
+    return text.append_text(Text(", ").join([scored + " scored", unscored + " unscored", error + " errors"]))
+
+
+def _status(row: content.Row) -> Text:
+    from rich.text import Text
+
+    return Text(row.status, style=_STYLES[row.status])
+
+
+def _counts(row: content.Row) -> tuple[Text, Text, Text]:
+    from rich.text import Text
+
+    return Text(row.scored), _alarm(row.unscored, "yellow"), _alarm(row.error, "red")
 
 
 def _alarm(count: str, style: str) -> Text:

@@ -100,7 +100,7 @@ def run_facts(view: RunView) -> list[tuple[str, str]]:
 
 
 def warnings(view: RunView) -> list[str]:
-    """What a reader must know before believing the table, the worst first."""
+    """What a reader must know before believing the table; failed cells come first."""
     manifest = view.manifest
     said: list[str] = []
     if manifest.stage == Stage.RUNNING:
@@ -109,8 +109,8 @@ def warnings(view: RunView) -> list[str]:
         said.append("The run was interrupted; --resume continues it.")
     if manifest.error:
         said.append(f"The run ended with an error: {one_line(manifest.error)}")
-    for cell in view.cells():
-        said.extend(f"{cell.name}: {text}" for text in _cell_warnings(cell))
+    for cell in sorted(view.cells(), key=lambda cell: cell.stage != Stage.FAILED):
+        said.extend(f"{one_line(cell.name)}: {text}" for text in _cell_warnings(cell))
     said.extend(one_line(text) for text in manifest.warnings)
     return said
 
@@ -166,7 +166,7 @@ def runtime_facts(cell: CellView) -> list[tuple[str, str]]:
         ("Reasoning tokens", f"{reasoning} of the completion"),
         ("Tokens per second", number(stats.tokens_per_second)),
         ("Attempts per second", number(stats.steps_per_second)),
-        ("Requests", f"{format_count(stats.total_tries)}, of them repeated {format_count(stats.total_retries)}"),
+        ("Requests", f"{format_count(stats.total_tries)} ({format_count(stats.total_retries)} repeated)"),
     ]
     if stats.cache.hits:
         facts.append(("From the response cache", f"{format_count(stats.cache.hits)} replies"))

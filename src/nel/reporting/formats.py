@@ -1,4 +1,4 @@
-"""The formats of a report by name: what `nel eval report --format` takes."""
+"""The formats of a report by name: what `nel eval report --format` and `output.report` take."""
 
 from __future__ import annotations
 
@@ -16,21 +16,23 @@ from nel.reporting.run_view import RunView
 class Format:
     """One form of the report."""
 
-    file: str
-    """Its file's name in a run directory."""
+    suffix: str | None
+    """Of its file, `report<suffix>` in the run directory; None where it is only printed."""
     renderer: str | None
     """`module:function` from a `RunView` to text; None where this version cannot make it."""
-    summary: str
 
 
 FORMATS: dict[str, Format] = {
-    "markdown": Format("report.md", "nel.reporting.markdown:render_markdown", "tables for people and for reviews"),
-    "json": Format("report.json", "nel.reporting.json_report:render_json", "the same content for programs"),
-    "console": Format("report.txt", "nel.reporting.console:render_console", "scores, intervals and counts as text"),
-    "html": Format("report.html", None, "one page with the samples"),
-    "csv": Format("report.csv", None, "one row a metric"),
-    "latex": Format("report.tex", None, "a table for a paper"),
+    "markdown": Format(".md", "nel.reporting.markdown:render_markdown"),
+    "json": Format(".json", "nel.reporting.json_report:render_json"),
+    "console": Format(None, "nel.reporting.console:render_console"),
+    "html": Format(".html", None),
+    "csv": Format(".csv", None),
+    "latex": Format(".tex", None),
 }
+
+SUFFIXES: dict[str, str] = {name: item.suffix for name, item in FORMATS.items() if item.suffix}
+"""Of the formats that a run directory keeps as a file."""
 
 
 def render(view: RunView, name: str) -> str:

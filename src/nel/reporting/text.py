@@ -6,10 +6,19 @@ import re
 import unicodedata
 
 _JOINERS = "\u200c\u200d"
-_MARKDOWN = re.compile(r"[\\`*\[\]|#<>&~$]|(?<![^\W_])_|_(?![^\W_])")
-_MARKDOWN_START = re.compile(r"^(\d{0,9})([-+=:.)])(?=[\s=:-]|$)")
-# Where not every dialect of Markdown knows the backslash, an entity does the same.
-_ENTITIES = {"<": "&lt;", ">": "&gt;", "&": "&amp;", "~": "&#126;", "$": "&#36;"}
+# What begins emphasis, code, a table's next cell, a link, an entity, HTML, strikethrough or mathematics. Only that is
+# escaped, so that the raw text stays readable.
+_MARKDOWN = re.compile(
+    r"""[\\`*|<]
+    | (?<![^\W_])_ | _(?![^\W_])
+    | \](?=[(\[:])
+    | &(?=\#?\w+;)
+    | (?<!\S)\#
+    """,
+    re.VERBOSE,
+)
+_MARKDOWN_PAIRED = "~$"
+_MARKDOWN_START = re.compile(r"^(?:(\d{0,9})([-+=:.)])(?=[\s=:-]|$)|()(>)|()(\[)(?=[ xX]\]))")
 
 
 def one_line(text: str) -> str:
@@ -39,5 +48,13 @@ def excerpt(text: str, limit: int) -> str:
 
 def markdown(text: str) -> str:
     """`text` as one line of Markdown that shows exactly these characters, in a paragraph, a heading or a table cell."""
-    escaped = _MARKDOWN.sub(lambda found: _ENTITIES.get(found[0], f"\\{found[0]}"), one_line(text))
-    return _MARKDOWN_START.sub(r"\1\\\2", escaped)
+    escaped = _MARKDOWN.sub(lambda found: "&lt;" if found[0] == "<" else f"\\{found[0]}", one_line(text))
+    for char in _MARKDOWN_PAIRED:
+        if escaped.count(char) > 1:
+            escaped = escaped.replace(char, f"\\{char}")
+    return _MARKDOWN_START.sub(_escaped_start, escaped)
+
+
+def _escaped_start(found: re.Match[str]) -> str:
+    number, mark = (group for group in found.groups() if group is not None)
+    return f"{number}\\{mark}"

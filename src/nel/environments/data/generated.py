@@ -22,9 +22,9 @@ class GeneratedSource(SpooledSource):
         self._digest = hashlib.sha256()
 
     def _produce(self) -> Rows:
-        rows = self._given() if callable(self._given) else self._given
+        rows: object = self._given() if callable(self._given) else self._given
         if inspect.iscoroutine(rows):
-            rows.close()
+            rows.close()  # else Python warns that it was never awaited
         if not isinstance(rows, Iterable):
             raise DataError(
                 f"{self.name}: returned {type(rows).__name__}, not rows",

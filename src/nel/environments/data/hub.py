@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from difflib import get_close_matches
 from fnmatch import fnmatch
@@ -16,7 +17,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import parse_qsl
 
-from nel.core.errors import DataError, MissingDependencyError, NelError
+from nel.core.errors import DataError, NelError
 from nel.environments.data.source import JoinedSource
 
 _REPO = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
@@ -259,24 +260,15 @@ def _unknown(what: str, name: str, known: Sequence[str], address: HubAddress) ->
     return DataError(f"{address}: {said}", hint=f"Did you mean {near[0]!r}? {listed}" if near else listed)
 
 
-class _explained:  # noqa: N801
+@contextmanager
+def _explained(address: HubAddress) -> Iterator[None]:
     """Turns what the hub's client raises into messages with a next step."""
-
-    def __init__(self, address: HubAddress) -> None:
-        self._address = address
-
-    def __enter__(self) -> None:
-        try:
-            import huggingface_hub  # noqa: F401
-        except ImportError:
-            raise MissingDependencyError(
-                str(self._address), needs="huggingface_hub", command="pip install huggingface_hub"
-            ) from None
-
-    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
-        if error is None or isinstance(error, NelError) or not isinstance(error, Exception):
-            return
-        raise _translated(error, self._address) from error
+    try:
+        yield
+    except NelError:
+        raise
+    except Exception as error:
+        raise _translated(error, address) from error
 
 
 def _translated(error: Exception, address: HubAddress) -> DataError:

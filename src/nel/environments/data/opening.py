@@ -23,8 +23,8 @@ def open_source(spec: DataSpec, *, base: Path | None = None) -> DataSource:
 
     Args:
         spec: a file (`.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, the text ones also with `.gz`), a folder,
-            `package://NAME/inner/path`, `hf://owner/name?split=&config=&revision=` or a bare `owner/name`, an iterable of
-            mappings, or a function that returns one.
+            `package://NAME/inner/path`, `hf://owner/name?split=&config=&revision=` or a bare `owner/name`, an
+            iterable of mappings, or a function that returns one.
         base: the folder that a relative path starts from; by default the working directory.
 
     Raises:
@@ -121,8 +121,7 @@ def replaced(override: str | Path | Mapping[str, Any], own: DataSpec) -> DataSpe
     text = str(path) if isinstance(path, str | Path) else ""
     if not (text.startswith("hf://") or _is_hub_id(text, None)):
         raise DataError(
-            f"dataset.{next(iter(options))} applies to a data set of the hub, and {text or 'the data of this benchmark'} "
-            "is none",
+            f"dataset.{next(iter(options))} applies to a data set of the hub, and {text or 'this benchmark'} has none",
             hint="Give `path: hf://owner/name` with it.",
         )
     return str(HubAddress.parse(text).with_options(options))

@@ -335,7 +335,7 @@ class JoinedSource(DataSource):
 def temporary_file() -> int:
     """A descriptor of a file without a name, which goes away with the process."""
     fd, path = tempfile.mkstemp(prefix="nel-rows-")
-    os.unlink(path)
+    Path(path).unlink()
     return fd
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import math
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -100,8 +101,10 @@ class JsonSource(SpooledSource):
     def __init__(self, path: Path, name: str) -> None:
         super().__init__(name)
         self._path = path
+        self._sha256 = ""
 
     def _produce(self) -> Iterable[bytes]:
+        self._sha256 = hex_digest(digest_file(self._path))
         data = self._path.read_bytes().removeprefix(b"\xef\xbb\xbf")
         try:
             if data.lstrip()[:1] == b"{":
@@ -119,7 +122,7 @@ class JsonSource(SpooledSource):
 
     def identity(self) -> dict[str, Any]:
         """The file's digest and its number of rows."""
-        return {"source": self.name, "sha256": hex_digest(digest_file(self._path)), "rows": len(self)}
+        return {"source": self.name, "sha256": self._sha256, "rows": len(self)}
 
 
 class ParquetSource(SpooledSource):
@@ -128,11 +131,13 @@ class ParquetSource(SpooledSource):
     def __init__(self, path: Path, name: str) -> None:
         super().__init__(name)
         self._path = path
+        self._sha256 = ""
 
     def _produce(self) -> Iterator[Row]:
         import pyarrow as pa
         import pyarrow.parquet as pq
 
+        self._sha256 = hex_digest(digest_file(self._path))
         try:
             file = pq.ParquetFile(self._path)
         except (pa.ArrowInvalid, OSError) as error:
@@ -144,7 +149,7 @@ class ParquetSource(SpooledSource):
 
     def identity(self) -> dict[str, Any]:
         """The file's digest and its number of rows."""
-        return {"source": self.name, "sha256": hex_digest(digest_file(self._path)), "rows": len(self)}
+        return {"source": self.name, "sha256": self._sha256, "rows": len(self)}
 
 
 _IMAGES = {b"\x89PNG": "png", b"\xff\xd8\xff": "jpeg", b"GIF8": "gif", b"RIFF": "webp"}
@@ -155,7 +160,7 @@ def _plain(value: Any) -> Any:
     if isinstance(value, str | int | bool) or value is None:
         return value
     if isinstance(value, float):
-        return value if value == value else None  # Arrow writes a missing number as NaN
+        return None if math.isnan(value) else value  # Arrow writes a missing number as NaN
     if isinstance(value, list):
         return [_plain(item) for item in value]
     if isinstance(value, dict):
