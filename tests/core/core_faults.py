@@ -6,30 +6,29 @@ import contextlib
 import errno
 import os
 import subprocess
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
 
 
 class Faults:
-    """Replaces calls of `os`: the `fail_at`-th (1-based) raises `error`, and with `persistent` every later one, too."""
+    """While entered, the `fail_at`-th call (1-based) of `os.<names>` raises; with `persistent` every later one, too."""
 
-    def __init__(
-        self,
-        monkeypatch: pytest.MonkeyPatch,
-        *names: str,
-        fail_at: int,
-        error: int = errno.EIO,
-        persistent: bool = False,
-    ) -> None:
+    def __init__(self, names: Sequence[str], fail_at: int, error: int, *, persistent: bool) -> None:
         self.calls = 0
-        self.heal = monkeypatch.undo
+        self._names = names
         self._fail_at = fail_at
         self._error = error
         self._persistent = persistent
-        for name in names:
-            monkeypatch.setattr(os, name, self._wrap(getattr(os, name)))
+        self._patch = pytest.MonkeyPatch()
+
+    def __enter__(self) -> None:
+        for name in self._names:
+            self._patch.setattr(os, name, self._wrap(getattr(os, name)))
+
+    def __exit__(self, *_: object) -> None:
+        self._patch.undo()
 
     @property
     def happened(self) -> bool:
@@ -48,9 +47,8 @@ class Faults:
 def every_failure(*names: str, error: int = errno.EIO, persistent: bool = False) -> Iterator[Faults]:
     """One `Faults` for the first call, one for the second, ... until a scenario makes no more calls."""
     for fail_at in range(1, 200):
-        with pytest.MonkeyPatch.context() as monkeypatch:
-            faults = Faults(monkeypatch, *names, fail_at=fail_at, error=error, persistent=persistent)
-            yield faults
+        faults = Faults(names, fail_at, error, persistent=persistent)
+        yield faults
         if not faults.happened:
             assert fail_at > 1, f"the scenario never calls {names}"
             return

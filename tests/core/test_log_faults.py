@@ -111,8 +111,8 @@ def test_whichever_call_fails_nothing_acknowledged_is_lost_and_the_failure_is_to
     for number, faults in enumerate(every_failure(*calls, persistent=persistent)):
         folder = tmp_path / str(number)
         folder.mkdir()
-        acknowledged, failed = run_until_it_fails(folder)
-        faults.heal()
+        with faults:
+            acknowledged, failed = run_until_it_fails(folder)
         assert failed == faults.happened
         assert texts(folder / "attempts.jsonl")[: len(acknowledged)] == [f"a{n}" for n in acknowledged]
         assert texts(folder / "scores.jsonl")[: len(acknowledged)] == [f"s{n}" for n in acknowledged]
@@ -286,8 +286,8 @@ def test_a_failed_replacement_leaves_old_or_new_and_no_temporary_file(tmp_path, 
     old, new = [line("old")], [line(f"new {number}" + "x" * 1000) for number in range(3000)]
     for faults in every_failure(*calls, error=errno.ENOSPC):
         path.write_bytes(b"".join(part + b"\n" for part in old))
-        error = error_of(lambda: replace_log(path, iter(new)))
-        faults.heal()
+        with faults:
+            error = error_of(lambda: replace_log(path, iter(new)))
         assert (error is not None) == faults.happened
         assert error is None or "a.jsonl: cannot replace the log: No space left on device" in error.message
         assert len(texts(path)) in {1, len(new)}

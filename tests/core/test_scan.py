@@ -103,7 +103,7 @@ def test_a_foreign_or_newer_schema_is_refused_with_file_and_line(tmp_path, line,
 
 def test_a_newer_schema_says_which_version_wrote_it(tmp_path):
     path = write(tmp_path, b'{"schema":"nel.try/3"}')
-    with pytest.raises(RecordError, match=r"nel\.try/3.*newer"):
+    with pytest.raises(RecordError, match=r"(?s)nel\.try/3.*newer"):
         list(scan_log(path, Attempt))
 
 

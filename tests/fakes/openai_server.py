@@ -314,24 +314,23 @@ def failing(rates: Iterable[str], seed: int) -> Rule:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--port", type=int, default=0)
-    parser.add_argument(
-        "--answers", type=Path, help="JSON object from the text of a user turn (or a part of it) to an answer"
-    )
-    parser.add_argument("--echo", action="store_true", help="answer with the question (the default without --answers)")
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--answers", type=Path, help="JSON object from a user turn's text, or a part of it, to an answer")
+    what.add_argument("--echo", action="store_true", help="answer with the question (the default)")
+    what.add_argument("--instant", type=int, metavar="BYTES", help="one fixed chat reply of this size to everything")
     parser.add_argument("--default", default="I do not know", help="what is said when --answers has no entry")
     parser.add_argument("--model", action="append", help="a name for /v1/models (repeatable)")
     parser.add_argument("--delay", type=float, default=0.0, help="seconds before each answer")
-    parser.add_argument(
-        "--fail", action="append", default=[], metavar="STATUS=RATE", help="fail a share of the requests"
-    )
+    parser.add_argument("--fail", action="append", default=[], metavar="STATUS=RATE", help="fail a share of requests")
     parser.add_argument("--seed", type=int, default=0, help="of --fail")
-    parser.add_argument("--instant", type=int, metavar="BYTES", help="one fixed chat reply of this size to everything")
     args = parser.parse_args()
     if args.instant is not None:
+        if args.delay or args.fail or args.model:
+            parser.error("--instant knows no --delay, --fail or --model")
         asyncio.run(_serve_instant(args.port, instant_reply(args.instant)))
         return
-    answer = echo
-    if args.answers is not None and not args.echo:
+    answer: AnswerFunction = echo
+    if args.answers is not None:
         answer = answers_from(json.loads(args.answers.read_text()), args.default)
     rule = failing(args.fail, args.seed) if args.fail else None
     server = FakeOpenAI(

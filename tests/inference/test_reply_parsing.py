@@ -113,7 +113,7 @@ def assert_typed(outcome: Any) -> None:
 @example(body={"choices": [{"message": {"content": "x"}}], "usage": {"prompt_tokens": 10**400}})
 @example(body={"choices": [{"message": {"tool_calls": [{"function": {"name": "f", "arguments": {"a": 1}}}]}}]})
 @example(body={"choices": [{"text": "x", "logprobs": {"tokens": ["x"], "token_logprobs": [10**400]}}]})
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=100)
 def test_any_json_value_is_answers_or_a_failure(module: ModuleType, body: Any) -> None:
     data = json.dumps(body).encode()
     assert_typed(module.parse(data, RETRIED_STATUSES))
@@ -132,7 +132,7 @@ def test_any_bytes_are_answers_or_a_failure(module: ModuleType, body: bytes) -> 
 
 @pytest.mark.parametrize("module", MODULES)
 @given(events=st.lists(near_replies | near_replies.map(lambda v: {"choices": [v]}), max_size=5), done=st.booleans())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=70)
 def test_any_stream_is_answers_or_a_failure(module: ModuleType, events: list[Any], done: bool) -> None:
     stream = EventStream(module.stream(), VirtualClock())
     lines = [b"data: " + json.dumps(event).encode() for event in events] + ([b"data: [DONE]"] if done else [])

@@ -103,7 +103,7 @@ async def test_a_cache_that_cannot_be_written_costs_no_answer(tmp_path: Path, ca
 
 
 @given(st.data())
-@settings(deadline=None, max_examples=60)
+@settings(deadline=None, max_examples=40)
 def test_a_torn_file_is_no_hit(data: st.DataObject) -> None:
     import tempfile
 
@@ -139,7 +139,7 @@ bodies = st.dictionaries(st.sampled_from(["messages", "prompt", "stop", "seed", 
 
 
 @given(bodies, st.integers(0, 3), st.data())
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=60)
 def test_equal_requests_share_a_key_and_any_changed_field_has_another(
     body: dict[str, Any], repeat: int, data: st.DataObject
 ) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from bisect import bisect_left
 
 import pytest
 from hypothesis import given, settings
@@ -125,7 +126,7 @@ def test_no_order_of_asking_releasing_and_cancelling_leaks_a_slot(
 
 
 @given(st.integers(1, 300), st.lists(st.floats(0, 20), max_size=40))
-@settings(deadline=None, max_examples=50)
+@settings(deadline=None, max_examples=30)
 def test_no_minute_sees_more_requests_than_allowed(per_minute: int, pauses: list[float]) -> None:
     clock = VirtualClock()
     bucket = TokenBucket(per_minute, clock)
@@ -137,7 +138,7 @@ def test_no_minute_sees_more_requests_than_allowed(per_minute: int, pauses: list
         bucket.take(1)
         taken.append(clock.now)
     for at, start in enumerate(taken):
-        assert sum(start <= t < start + 60 - 1e-6 for t in taken[at:]) <= per_minute
+        assert bisect_left(taken, start + 60 - 1e-6) - at <= per_minute
 
 
 @given(st.integers(1, 600))

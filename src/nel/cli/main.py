@@ -27,9 +27,10 @@ COMMANDS = {
 
 @dataclass(slots=True)
 class Session:
-    """What one call of `nel` was asked beside its command."""
+    """What one call of `nel` was asked."""
 
-    verbose: bool = False
+    arguments: list[str]
+    verbose: bool
 
 
 def _print_version(ctx: click.Context, _param: click.Parameter, value: bool) -> None:
@@ -45,6 +46,7 @@ root = LazyGroup(
     entries=COMMANDS,
     help="Evaluate language models, agents and world models, and trust the number.",
 )
+root.context_settings["max_content_width"] = 100
 root.params.append(
     click.Option(
         ["--version"],
@@ -59,9 +61,9 @@ root.params.append(
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; its exit code. `docs/cli.md` has the table."""
-    session = Session(verbose=_debug_wanted())
+    session = Session(arguments=list(sys.argv[1:] if argv is None else argv), verbose=_debug_wanted())
     try:
-        code = root.main(args=None if argv is None else list(argv), prog_name="nel", standalone_mode=False, obj=session)
+        code = root.main(args=session.arguments, prog_name="nel", standalone_mode=False, obj=session)
         sys.stdout.flush()
         return int(code or _OK)
     except click.Abort:

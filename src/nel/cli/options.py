@@ -57,3 +57,17 @@ run_dir_argument: Decorator = click.argument(
     "run_dir", metavar="[DIR]", required=False, type=click.Path(path_type=Path), callback=_given_or_newest
 )
 """A run directory; without one, the newest run in ./eval_results."""
+
+override_option: Decorator = click.option(
+    "--override",
+    "-O",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="Change the config: benchmarks[0].repeats=4; any YAML value; repeatable.",
+)
+
+retry_errors_option: Decorator = click.option(
+    "--retry-errors",
+    type=click.Choice(["transient", "all"]),
+    help="Which errors a resume tries again: all includes refusals (4xx).  [default: transient]",
+)

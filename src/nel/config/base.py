@@ -51,7 +51,9 @@ def takes_null(annotation: Any) -> bool:
 class Model(BaseModel):
     """A map of known keys. An unknown key is refused, and null is the same as leaving a key out."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=())
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, allow_inf_nan=False, protected_namespaces=(), defer_build=True
+    )
 
     later: ClassVar[str] = ""
     """What is not available yet, where this whole type is refused at planning."""

@@ -129,7 +129,7 @@ class Composer:
         )
 
     def _find_base(self, name: str, folder: Path, at: Place) -> Path:
-        folders = [folder, *self._conf_dirs(folder)]
+        folders = [*self._beside(folder), *self._conf_dirs(folder)]
         return _find(Path(name).expanduser(), folders, at, f"base config {name!r}")
 
     def _find_group(self, group: str, name: str, folder: Path, at: Place) -> Path:
@@ -142,8 +142,11 @@ class Composer:
         return _find(Path(name), folders, at, f"{group}/{name}")
 
     def _conf_dirs(self, folder: Path) -> list[Path]:
-        beside = [folder, *(path.parent for path in reversed(self._open))]
-        return list(dict.fromkeys([*(path / "conf" for path in beside), *self._user_dirs]))
+        return [*(path / "conf" for path in self._beside(folder)), *self._user_dirs]
+
+    def _beside(self, folder: Path) -> list[Path]:
+        """The folder of the config that names another one, then those of the configs that led to it."""
+        return list(dict.fromkeys([folder, *(path.parent for path in reversed(self._open))]))
 
     def _refuse_wrapped(self, body: Node, group: str) -> None:
         if list(body.value) == [group]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from io import StringIO
@@ -114,11 +115,24 @@ def _without_variables(tree: Node) -> Node:
     return Node({name: child for name, child in tree.value.items() if not name.startswith("_")}, tree.place)
 
 
+_ESCAPED = re.compile("[^\n\x20-\x7e\xa0-\u2027\u202a-\ud7ff\ue000-\ufefe\uff00-\ufffd\U00010000-\U0010ffff]")
+
+
 def dump_yaml(value: Any) -> str:
     """A plain value as YAML 1.2 that reads back as the same value."""
-    from ruamel.yaml import YAML
+    from ruamel.yaml import YAML, ScalarNode
+    from ruamel.yaml.representer import SafeRepresenter
 
+    class Representer(SafeRepresenter):
+        """Quotes texts with characters that a plain YAML text would lose."""
+
+        def text(self, text: str) -> ScalarNode:
+            style = '"' if _ESCAPED.search(text) else None
+            return self.represent_scalar("tag:yaml.org,2002:str", text, style=style)
+
+    Representer.add_representer(str, Representer.text)
     yaml = YAML(typ="safe", pure=True)
+    yaml.Representer = Representer
     yaml.version = (1, 2)
     yaml.default_flow_style = False
     yaml.allow_unicode = True

@@ -32,8 +32,15 @@ class Place:
     line: int | None = None
 
     def error(self, message: str, *, key: str | None = None, hint: str | None = None) -> ConfigError:
-        """The error that names this place."""
+        """The error that names this place, and `key` unless the place says it already."""
+        if key and self.file.endswith(f" {key}"):
+            key = None
         return ConfigError(message, file=self.file, line=self.line, key=key, hint=hint)
+
+    @property
+    def order(self) -> tuple[str, int]:
+        """Sorts places by file and line."""
+        return self.file, self.line or 0
 
     def __str__(self) -> str:
         return f"{self.file}:{self.line}" if self.line else self.file

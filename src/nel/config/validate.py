@@ -14,6 +14,7 @@ from nel.config.positions import ConfigPath, Node, kind_of, nearest, plain, show
 from nel.config.schema import model_at
 from nel.config.secret_fields import is_secret_path
 from nel.core.errors import ConfigError
+from nel.core.secrets import redact_text
 
 _MOST_SHOWN = 20
 _WHOLE_LINE = 60
@@ -46,6 +47,7 @@ def checked(raw: Any) -> tuple[EvalConfig | None, list[Problem]]:
 
 def config_error(root: Node, problems: Sequence[Problem]) -> ConfigError:
     """One error for all `problems`, each with its place; file, line and key are the first one's."""
+    problems = sorted(problems, key=lambda problem: nearest(root, problem.path).place.order)
     first = problems[0]
     place = nearest(root, first.path).place
     if len(problems) == 1:
@@ -59,9 +61,9 @@ def config_error(root: Node, problems: Sequence[Problem]) -> ConfigError:
 
 
 def _line(root: Node, problem: Problem) -> str:
-    key = f"{show_path(problem.path)}: " if problem.path else ""
+    error = nearest(root, problem.path).place.error(problem.message, key=show_path(problem.path) or None)
     hint = f" ({problem.hint.rstrip('.')})" if problem.hint else ""
-    return f"  {nearest(root, problem.path).place}: {key}{problem.message}{hint}"
+    return f"  {error.message}{hint}"
 
 
 def _problem(error: Any, raw: Any) -> Problem:
@@ -71,6 +73,8 @@ def _problem(error: Any, raw: Any) -> Problem:
         return Problem((*path, *context["path"]), context["message"])
     if kind == "extra_forbidden":
         return _unknown_key(path, raw)
+    if kind == "missing" and isinstance(path[-1], int):
+        return Problem(path[:-1], f"needs more than {path[-1]} items")
     if kind == "missing":
         return Problem(path[:-1], f"`{path[-1]}` is missing")
     if kind in ("union_tag_invalid", "union_tag_not_found"):
@@ -178,5 +182,5 @@ def _shown(path: ConfigPath, value: Any) -> str:
         return kind_of(value)
     if is_secret_path(path):
         return "this value"
-    text = str(value).lower() if isinstance(value, bool) else repr(value)
+    text = str(value).lower() if isinstance(value, bool) else redact_text(repr(value))
     return text if len(text) <= _WHOLE_LINE else f"{text[:_WHOLE_LINE]}..."

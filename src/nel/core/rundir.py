@@ -12,6 +12,7 @@ import contextlib
 import os
 import platform
 import re
+import shutil
 import sys
 import threading
 import time
@@ -215,7 +216,10 @@ def _load(folder: Path) -> Manifest | None:
     """The manifest, None where a run may begin; `RunDirError` for anything else that lies there."""
     file = folder / MANIFEST_NAME
     try:
-        manifest = Manifest.from_json(file.read_bytes())
+        value = decode_json(file.read_bytes())
+        if not isinstance(value, dict):
+            raise RecordError("it holds no JSON object.")
+        manifest = Manifest.from_dict(value)
     except FileNotFoundError:
         foreign = sorted(entry.name for entry in folder.iterdir() if not _may_stay(entry))
         if foreign:
@@ -276,29 +280,33 @@ def _changes(earlier: Manifest, present: dict[str, Any]) -> list[str]:
 
 
 def _set_aside(folder: Path, run_id: str) -> None:
-    """Moves a run to `previous/<run_id>/`, its manifest last: until then the run is still found in its old place."""
+    """Moves a run to `previous/<run_id>/`, except that its manifest is copied: the caller replaces it in one step, and
+    until then the directory still is the earlier run's.
+    """
     target = folder / PREVIOUS_NAME / run_id
     disk.make_directory(target)
-    entries = [entry for entry in folder.iterdir() if not _may_stay(entry)]
-    for entry in sorted(entries, key=lambda entry: entry.name == MANIFEST_NAME):
-        if os.path.lexists(target / entry.name):
-            raise RunDirError(f"{entry} cannot be set aside: {target / entry.name} exists already.")
-        entry.rename(target / entry.name)
-    disk.sync_directory(target)
-    disk.sync_directory(folder)
+    _move([entry for entry in folder.iterdir() if not _may_stay(entry) and entry.name != MANIFEST_NAME], target)
+    disk.write_atomic(target / MANIFEST_NAME, (folder / MANIFEST_NAME).read_bytes())
 
 
 def _put_back(folder: Path, run_id: str) -> None:
-    """Undoes a `_set_aside` that was killed half-way."""
+    """Undoes a `_set_aside` that was killed half-way: its manifest is still in `folder`."""
     target = folder / PREVIOUS_NAME / run_id
     if not target.is_dir():
         return
-    for entry in target.iterdir():
-        if os.path.lexists(folder / entry.name):
-            raise RunDirError(f"{entry} cannot be put back: {folder / entry.name} exists already.")
-        entry.rename(folder / entry.name)
-    target.rmdir()
-    disk.sync_directory(folder)
+    _move([entry for entry in target.iterdir() if not _may_stay(entry) and entry.name != MANIFEST_NAME], folder)
+    shutil.rmtree(target)
+
+
+def _move(entries: list[Path], target: Path) -> None:
+    for entry in entries:
+        place = target / entry.name
+        if os.path.lexists(place):
+            raise RunDirError(f"{entry} cannot be moved: {place} exists already.", hint="Move one of them by hand.")
+        entry.rename(place)
+    disk.sync_directory(target)
+    for origin in {entry.parent for entry in entries}:
+        disk.sync_directory(origin)
 
 
 def _remove_leftovers(folder: Path, manifest: Manifest, derived: Iterable[str]) -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, ClassVar
+from typing import Any
 
 from nel.observability.records import MetricScore, ModelResponse, Outcome
 
@@ -58,7 +58,7 @@ class EvalEnvironment(ABC):
     """Problems by index, and a verdict on each answer."""
 
     name: str = ""
-    version: ClassVar[str] = "1"
+    version: str = "1"
     """Raise it when `verify` changes what it returns for the same answer."""
     generation: Mapping[str, Any] = {}
     """What the problems need to be sent (`max_tokens`, `logprobs`, ...), under the user's own parameters."""

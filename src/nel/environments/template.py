@@ -53,7 +53,7 @@ class Template(ABC):
 
 def is_jinja(text: str, suffix: str = "") -> bool:
     """Whether a template is Jinja, by its file's suffix or its text."""
-    return suffix in {".jinja", ".j2"} or (suffix == "" and _JINJA.search(text) is not None) or "{%" in text
+    return suffix in {".jinja", ".j2"} or _JINJA.search(text) is not None
 
 
 def read_template(prompt: str, base: Path | None) -> tuple[str, str, Path | None]:
@@ -138,13 +138,16 @@ class _Field:
 
     def text(self, row: Mapping[str, Any]) -> str:
         if self.root not in row:
-            raise FieldError(f"the row has no column for the prompt's field {self._said}", hint=near_columns(self.root, row))
+            raise FieldError(
+                f"the row has no column for the prompt's field {self._said}", hint=near_columns(self.root, row)
+            )
         value = row[self.root]
         for key in self._keys:
             value = self._inside(value, key)
         if value is None:
             raise FieldError(
-                f"the prompt's field {self._said} is null in this row", hint="Fill it in `prepare_row`, or leave the row out."
+                f"the prompt's field {self._said} is null in this row",
+                hint="Fill it in `prepare_row`, or leave the row out.",
             )
         if self._conversion:
             value = _CONVERSIONS[self._conversion](value)
@@ -211,7 +214,11 @@ def _jinja_environment() -> jinja2.Environment:
     from jinja2.sandbox import ImmutableSandboxedEnvironment
 
     return ImmutableSandboxedEnvironment(
-        undefined=jinja2.StrictUndefined, autoescape=False, keep_trailing_newline=True, trim_blocks=True, lstrip_blocks=True
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
     )
 
 

@@ -9,7 +9,16 @@ from typing import Any
 from nel.environments.base import VerifyResult
 from nel.observability.records import MetricScore, Outcome
 
-_TOLD = {"extracted", "extracted_answer", "method", "scoring_method", "failure_category", "outcome", "reward", "correct"}
+_TOLD = {
+    "extracted",
+    "extracted_answer",
+    "method",
+    "scoring_method",
+    "failure_category",
+    "outcome",
+    "reward",
+    "correct",
+}
 
 
 class ScorerResultError(TypeError):
@@ -31,7 +40,11 @@ def verdict_of(result: Any, scorer: str, version: str) -> VerifyResult:
         raise ScorerResultError(
             f"scorer {scorer} returned {type(result).__name__}; a bool, a number, a mapping or a VerifyResult is expected"
         )
-    unscored = result.get("outcome") == Outcome.UNSCORED
+    if result.get("outcome", "scored") not in {"scored", "unscored"}:
+        raise ScorerResultError(
+            f"scorer {scorer}: outcome is {result['outcome']!r}; 'scored' or 'unscored' is expected"
+        )
+    unscored = result.get("outcome") == "unscored"
     key = None if unscored else _reward_key(result, scorer)
     metrics = {
         str(name): MetricScore(value=_finite(value, str(name), scorer), version=version)

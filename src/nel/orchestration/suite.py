@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from nel.config.load import LoadedConfig
+from nel.config.planning import plan_check
 from nel.core.disk import write_atomic
 from nel.core.errors import ExitCode, NelError
 from nel.engine.cell import CellResult
@@ -63,16 +64,15 @@ def run_local(
     Ctrl-C and SIGTERM stop it: attempts in progress are dropped, all that was recorded stays, servers are stopped, and
     the exit code is 130. `started` is told the run directory once it is locked.
     """
+    plan_check(loaded)
     shard = shard_from_environment()
     directory = run_directory(loaded, resume=resume, shard=shard)
     suite = _Suite(loaded, directory, shard, retry_errors, progress or NullProgress())
     try:
-        with Session.open(
-            directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets
-        ) as session:
+        with Session.open(directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets) as session:
             if started is not None:
                 started(directory)
-            write_atomic(directory / "config.yaml", loaded.dump(), mode=0o600)
+            write_atomic(directory / "config.yaml", loaded.to_yaml(), mode=0o600)
             asyncio.run(suite.run(session))
     except (KeyboardInterrupt, asyncio.CancelledError):
         suite.result.exit_code = ExitCode.INTERRUPTED
@@ -189,15 +189,14 @@ def snapshot(tally: Tally) -> ProgressSnapshot:
 
 
 def write_reports(directory: Path, formats: Sequence[str]) -> list[Path]:
-    """Writes `report.<suffix>` for each format that is a file, and returns the paths."""
-    from nel.reporting.formats import SUFFIXES, render
+    """Writes the report of a run in each format, and returns the paths."""
+    from nel.reporting.formats import FORMATS, render
     from nel.reporting.run_view import open_run
 
     view = open_run(directory)
     written = []
     for name in formats:
-        if name in SUFFIXES:
-            path = directory / f"report{SUFFIXES[name]}"
-            write_atomic(path, render(view, name))
-            written.append(path)
+        path = directory / FORMATS[name].file
+        write_atomic(path, render(view, name))
+        written.append(path)
     return written

@@ -1,0 +1,108 @@
+"""`make bench`: every promise about speed and memory, measured in one run and shown beside its limit.
+
+Ratios and CPU time compare; wall times depend on the machine and on what else it does.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import statistics
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+HERE = Path(__file__).parent
+BIN = Path(sys.executable).parent
+
+Row = tuple[str, str, str, bool]
+
+
+def measured(script: str, *arguments: object) -> dict[str, Any]:
+    """What one script of this folder printed, run as a process of its own."""
+    command = [sys.executable, HERE / f"{script}.py", *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{script} failed:\n{done.stderr}")
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def start_up(*command: object, times: int = 7) -> float:
+    """Median seconds of a command, from start to exit."""
+    taken = []
+    for _ in range(times + 1):
+        begin = time.perf_counter()
+        subprocess.run([*map(str, command)], capture_output=True, check=True)
+        taken.append(time.perf_counter() - begin)
+    return statistics.median(taken[1:])
+
+
+def limit(name: str, value: float, bound: float, unit: str, *, at_least: bool = False) -> Row:
+    """A row of the table: what was measured, what was promised, and whether it holds."""
+    holds = value >= bound if at_least else value <= bound
+    return name, f"{value:g} {unit}".strip(), f"{'>=' if at_least else '<='} {bound:g} {unit}".strip(), holds
+
+
+def throughput(samples: int) -> list[Row]:
+    found = measured("throughput", samples, 5)
+    return [
+        ("bare aiohttp loop", f"{found['bare_per_second']}/s", "", True),
+        ("NEL, durable log", f"{found['nel_per_second']}/s", "", True),
+        limit("ratio to the bare loop", found["ratio"], 0.45, "", at_least=True),
+        limit("CPU a sample over the bare loop", found["cpu_ms_over_bare"], 0.4, "ms"),
+    ]
+
+
+def scale(samples: int) -> list[Row]:
+    found = measured("scale", samples)
+    return [
+        ("samples", f"{found['samples']:,} in {found['seconds']} s", "", True),
+        limit("time to the first request", found["first_request_s"], 1.0, "s"),
+        limit("memory a sample", found["bytes_per_sample"], 200, "bytes"),
+        limit("peak memory", found["peak_mb"], 150, "MB"),
+        limit("resume: scan of both logs", found["resume_scan_s"], 2.0, "s"),
+        ("resume: whole run, one row added", f"{found['resume_whole_s']} s", "", True),
+        limit("three reports", found["report_s"], 5.0, "s"),
+    ]
+
+
+def storm(samples: int) -> list[Row]:
+    found = measured("storm", samples)
+    return [
+        ("storm of 429 and 503", f"{found['errors']:,} errors in {found['samples']:,}", "", True),
+        limit("event-loop lag, p99", found["lag_p99_ms"], 50, "ms"),
+    ]
+
+
+def starts() -> list[Row]:
+    return [
+        limit("nel --help", round(start_up(BIN / "nel", "--help"), 3), 0.15, "s"),
+        limit("nel list", round(start_up(BIN / "nel", "list"), 3), 0.3, "s"),
+        limit("import nel", round(start_up(sys.executable, "-c", "import nel"), 3), 0.1, "s"),
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--samples", type=int, default=100_000, help="of the large run")
+    options = parser.parse_args()
+    parts: list[Callable[[], list[Row]]] = [
+        starts,
+        lambda: throughput(max(2000, options.samples // 16)),
+        lambda: scale(options.samples),
+        lambda: storm(max(2000, options.samples // 20)),
+    ]
+    rows: list[Row] = []
+    for part in parts:
+        rows += part()
+    widths = [max(len(row[column]) for row in rows) for column in range(3)]
+    for row in rows:
+        cells = "  ".join(row[column].ljust(widths[column]) for column in range(3))
+        print(f"{cells}  {'' if not row[2] else 'ok' if row[3] else 'MISSED'}".rstrip())
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,56 @@
+"""Hands a loaded config to its executor and prints what became of it."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Literal
+
+import click
+
+if TYPE_CHECKING:
+    from nel.config.load import LoadedConfig
+
+
+def start(
+    loaded: LoadedConfig,
+    *,
+    resume: bool,
+    retry_errors: Literal["transient", "all"] | str,
+    dry_run: bool,
+    background: bool,
+    as_json: bool,
+    arguments: Iterable[str],
+) -> int:
+    """Run, or with `dry_run` only plan, what a config says; the exit code."""
+    for warning in loaded.warnings:
+        click.echo(f"warning: {warning}", err=True)
+    if dry_run:
+        from nel.cli.plan import print_plan
+
+        return print_plan(loaded, as_json=as_json)
+    from nel.executors import get_executor
+
+    executor = get_executor(loaded.config.cluster.type)
+    outcome = executor.run(
+        loaded,
+        resume=resume,
+        background=background,
+        retry_errors=retry_errors,
+        command=recorded_command(arguments),
+    )
+    return outcome
+
+
+def recorded_command(arguments: Iterable[str]) -> list[str]:
+    """The command line as a run may store it: without the values of keys and passwords."""
+    from nel.core.secrets import REDACTED, is_secret_name, redact_text
+
+    said = ["nel"]
+    secret_next = False
+    for argument in arguments:
+        said.append(REDACTED if secret_next else redact_text(argument))
+        secret_next = argument.startswith("--") and "=" not in argument and is_secret_name(argument.lstrip("-"))
+    return said
