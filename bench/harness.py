@@ -20,10 +20,9 @@ PROMPT = "What is {a} + {b}? Think step by step, then give the number on a line 
 def server(*arguments: str, core: int = 1) -> Iterator[str]:
     """URL of the chat endpoint of a fake server that has a core to itself."""
     process = subprocess.Popen(
-        [sys.executable, SERVER, "--port", "0", *arguments],
+        ["taskset", "-c", str(core), sys.executable, SERVER, "--port", "0", *arguments],
         stdout=subprocess.PIPE,
         text=True,
-        preexec_fn=lambda: pin(core),
     )
     assert process.stdout is not None
     try:
@@ -61,16 +60,9 @@ def write_rows(path: Path, count: int) -> None:
 
 def sums(path: Path):
     """The benchmark over those rows, made as a user would."""
-    from nel.environments.byob import ByobEnvironment, benchmark, scorer
+    from nel.environments.registry import get_environment
 
-    from nel.scoring.scorers import exact_match
-
-    @benchmark(name="sums", dataset=str(path), prompt="{question}", target_field="answer")
-    @scorer
-    def score(sample):
-        return exact_match(sample)
-
-    return ByobEnvironment(score)
+    return get_environment(f"{Path(__file__).parent / 'sums.py'}:sums", dataset=str(path))
 
 
 def client(url: str, **options):

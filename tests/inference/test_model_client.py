@@ -315,7 +315,7 @@ async def test_a_response_carries_the_hashes_of_what_was_sent_and_received() -> 
 @pytest.mark.parametrize(("cached_price", "cost"), [(None, 0.0048), (0.1, 0.00309)])
 async def test_cost_follows_the_price_table(cached_price: float | None, cost: float) -> None:
     usage = {"prompt_tokens": 1800, "cached_tokens": 900, "completion_tokens": 300}
-    prices = Prices(prompt=2.0, completion=4.0, cached=cached_price)
+    prices = Prices(input=2.0, output=4.0, cached_input=cached_price)
     async with FakeOpenAI(lambda _: Answer(content="x", usage=usage)) as server:
         async with client_of(server, prices=prices) as client:
             response = await client.complete("q")

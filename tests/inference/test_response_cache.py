@@ -26,7 +26,7 @@ BODY = {"model": "m", "messages": [{"role": "user", "content": "q"}], "temperatu
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 async def test_an_equal_request_is_answered_without_a_request(tmp_path: Path, protocol: str) -> None:
     answer = Answer(content="42", usage={"prompt_tokens": 9})
-    options = {"cache_dir": tmp_path, "prices": Prices(prompt=1.0, completion=1.0)}
+    options = {"cache_dir": tmp_path, "prices": Prices(input=1.0, output=1.0)}
     async with FakeOpenAI(lambda _: answer) as server:
         async with client_of(server, protocol, **options) as client:
             first = await client.complete("q")

@@ -86,7 +86,7 @@ def test_identity_is_all_that_can_change_an_answer() -> None:
         {"requests_per_minute": 5.0},
         {"tokens_per_minute": 5.0},
         {"adaptive": False},
-        {"prices": Prices(prompt=1.0, completion=1.0)},
+        {"prices": Prices(input=1.0, output=1.0)},
         {"cache_dir": Path("cache")},
         {"stream": True},
         {"max_reply_bytes": 5},

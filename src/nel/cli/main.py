@@ -66,12 +66,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = root.main(args=session.arguments, prog_name="nel", standalone_mode=False, obj=session)
         sys.stdout.flush()
         return int(code or _OK)
-    except click.Abort:
-        return _INTERRUPTED
-    except KeyboardInterrupt:
+    except (click.Abort, KeyboardInterrupt):
         return _INTERRUPTED
     except BrokenPipeError:
         return _reader_gone()
+    except SystemExit as ending:  # click's own: 1 when the reader of a pipe went away, 0 after a shell completion
+        return _reader_gone() if ending.code == 1 else _OK
     except click.ClickException as error:
         return _usage_error(error)
     except Exception as error:  # the last resort: every command's failure ends here

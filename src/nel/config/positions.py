@@ -21,6 +21,7 @@ ConfigPath = tuple[str | int, ...]
 _MOST_VALUES = 100_000
 _OTHER_VERSION = re.compile(r"^%YAML\s+(?!1\.2\b)(\S+)", re.MULTILINE)
 _QUOTE = "Put a text with special characters in quotes, as in -O 'key=\"...\"'."
+_SURROGATE = re.compile("[\ud800-\udfff]")
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -295,15 +296,15 @@ class _Builder:
         for raw_key, raw_value in raw.value:
             at = self._at(raw_key)
             if raw_key.tag == f"{_TAG}merge":
-                for name, node in self._merged(raw_value, at).items():
-                    merged.setdefault(name, node)
+                for inherited, node in self._merged(raw_value, at).items():
+                    merged.setdefault(inherited, node)
                 continue
             if not isinstance(raw_key.value, str):
                 raise at.error("a key is text, not a map or a list")
-            if raw_key.value in own:
-                first = own[raw_key.value].place
-                raise at.error(f"key {raw_key.value!r} is here for the second time; first at {first}")
-            own[raw_key.value] = self.build(raw_value, at)
+            name = _joined(raw_key.value, at)
+            if name in own:
+                raise at.error(f"key {name!r} is here for the second time; first at {own[name].place}")
+            own[name] = self.build(raw_value, at)
         return {**merged, **own} if merged else own
 
     def _merged(self, raw: Any, at: Place) -> dict[str, Node]:
@@ -318,11 +319,21 @@ class _Builder:
         return taken
 
     def _scalar(self, raw: Any, at: Place) -> Any:
-        text: str = raw.value
+        text = _joined(raw.value, at)
         try:
             return _SCALARS.get(raw.tag.removeprefix(_TAG), str)(text)
         except (ValueError, KeyError):
             raise at.error(f"{text!r} is no {raw.tag.removeprefix(_TAG)}") from None
+
+
+def _joined(text: str, at: Place) -> str:
+    """The text with JSON's pairs of escapes joined to one character."""
+    if not _SURROGATE.search(text):
+        return text
+    try:
+        return text.encode("utf-16", "surrogatepass").decode("utf-16")
+    except UnicodeDecodeError:
+        raise at.error("a text holds half a character (an escape that lacks its second half)") from None
 
 
 def _integer(text: str) -> int:

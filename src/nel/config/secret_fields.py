@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from nel.config.expand import ExpansionError, escape, expand
 from nel.config.positions import ConfigPath, Node, Place, leaves, show_path
 from nel.core.errors import ConfigError
-from nel.core.secrets import REDACTED, is_secret_name, redact_text
+from nel.core.secrets import REDACTED, Redactor, is_secret_name, redact_text
 
 API_KEY_VARIABLES = ("NEMO_API_KEY", "NVIDIA_API_KEY")
 """Where a key comes from that is named neither in a config nor by a flag, in this order."""
@@ -26,65 +26,86 @@ def is_secret_path(path: ConfigPath) -> bool:
     return bool(names) and is_secret_name(names[-1]) and names[-3:-1] != ["select", "where"]
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
 class Expanded:
     """A config with its variables put in."""
 
     tree: Node
     stored: Any
     """As plain values, without secrets."""
-    secrets: list[str] = field(default_factory=list)
+    secrets: list[str]
     """The secret values that were met, each once."""
 
 
 def expand_tree(root: Node, env: Mapping[str, str]) -> Expanded:
     """Both copies of `root`; `ConfigError` names the line of a variable that is not set."""
-    expanded = Expanded(root, None)
-    expanded.tree, expanded.stored = _expand(root, (), env, expanded.secrets)
-    expanded.secrets[:] = dict.fromkeys(secret for secret in expanded.secrets if secret)
-    return expanded
+    writer = _Writer(env)
+    tree = writer.expand(root, ())
+    secrets = list(dict.fromkeys(secret for secret in writer.secrets if secret))
+    stored = Redactor(secrets).value(writer.store(root, tree, ()))
+    return Expanded(tree, stored, secrets)
 
 
-def _expand(node: Node, path: ConfigPath, env: Mapping[str, str], secrets: list[str]) -> tuple[Node, Any]:
-    if isinstance(node.value, dict):
-        pairs = {name: _expand(child, (*path, name), env, secrets) for name, child in node.value.items()}
-        children = {name: child for name, (child, _) in pairs.items()}
-        return Node(children, node.place), {name: stored for name, (_, stored) in pairs.items()}
-    if isinstance(node.value, list):
-        items = [_expand(child, (*path, index), env, secrets) for index, child in enumerate(node.value)]
-        return Node([child for child, _ in items], node.place), [stored for _, stored in items]
-    if not isinstance(node.value, str):
-        return node, node.value
-    used: dict[str, str] = {}
-    try:
-        text = expand(node.value, env, used)
-    except ExpansionError as error:
-        raise node.place.error(str(error), key=show_path(path), hint=error.hint) from None
-    return Node(text, node.place), _stored(node.value, text, used, env, secrets, named=is_secret_path(path))
+class _Writer:
+    """Goes through a config twice: what is a secret is known in full only after the first time."""
+
+    def __init__(self, env: Mapping[str, str]) -> None:
+        self.secrets: list[str] = []
+        self._env = env
+        self._secret_variables: set[str] = set()
+
+    def expand(self, node: Node, path: ConfigPath) -> Node:
+        if isinstance(node.value, dict):
+            return Node({name: self.expand(child, (*path, name)) for name, child in node.value.items()}, node.place)
+        if isinstance(node.value, list):
+            return Node([self.expand(child, (*path, index)) for index, child in enumerate(node.value)], node.place)
+        if not isinstance(node.value, str):
+            return node
+        used: dict[str, str] = {}
+        try:
+            text = expand(node.value, self._env, used)
+        except ExpansionError as error:
+            raise node.place.error(str(error), key=show_path(path), hint=error.hint) from None
+        named = is_secret_path(path)
+        secret = {name: value for name, value in used.items() if named or is_secret_name(name)}
+        self._secret_variables |= secret.keys()
+        self.secrets += [*secret.values(), *([text] if named else _removed(text, redact_text(text)))]
+        return Node(text, node.place)
+
+    def store(self, written: Node, expanded: Node, path: ConfigPath) -> Any:
+        if isinstance(written.value, dict):
+            return {
+                name: self.store(child, expanded.value[name], (*path, name)) for name, child in written.value.items()
+            }
+        if isinstance(written.value, list):
+            pairs = zip(written.value, expanded.value, strict=True)
+            return [self.store(child, other, (*path, index)) for index, (child, other) in enumerate(pairs)]
+        if not isinstance(written.value, str) or not expanded.value:
+            return expanded.value
+        return self._text(written.value, expanded.value, named=is_secret_path(path))
+
+    def _text(self, written: str, text: str, *, named: bool) -> str:
+        used: dict[str, str] = {}
+        expand(written, self._env, used)
+        redacted = redact_text(text)
+        if named:
+            return self._template(written) if used and "" not in used and "$${" not in written else REDACTED
+        if self._secret_variables.isdisjoint(used.keys() - {""}) and (redacted == text or not used):
+            return escape(redacted)
+        return self._template(written)
+
+    def _template(self, written: str) -> str:
+        """What was written, with `${NAME}` for each variable that has a value, and literals still escaped."""
+        names = {name: f"${{{name}}}" if value else "" for name, value in self._env.items()}
+        template = expand(written.replace("$${", "$$${"), names)
+        redacted = redact_text(template)
+        return template if all(map(_is_variable, _removed(template, redacted))) else redacted
 
 
-def _stored(
-    written: str, text: str, used: Mapping[str, str], env: Mapping[str, str], secrets: list[str], *, named: bool
-) -> str:
-    if not text:
-        return ""
-    redacted = redact_text(text)
-    secret_variables = [value for name, value in used.items() if named or is_secret_name(name)]
-    if not named and not secret_variables and redacted == text:
-        return escape(text)
-    secrets += secret_variables
-    secrets += [text] if named else _removed(text, redacted)
-    template = _template(written, env) if used else escape(redacted)
-    if not named:
-        return template
-    variables_only = used and "" not in used and "$${" not in written
-    return template if variables_only else REDACTED
-
-
-def _template(written: str, env: Mapping[str, str]) -> str:
-    """What was written, with `${NAME}` for each variable that has a value, and literals still escaped."""
-    names = {name: f"${{{name}}}" if value else "" for name, value in env.items()}
-    return redact_text(expand(written.replace("$${", "$$${"), names))
+def _is_variable(text: str) -> bool:
+    """Whether a part that looks like a credential is a variable, with at most a user name before it."""
+    user, colon, rest = re.sub(r"\$\{\w+\}", "", text).partition(":")
+    return not rest and (bool(colon) or not user)
 
 
 def _removed(text: str, redacted: str) -> list[str]:

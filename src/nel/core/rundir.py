@@ -12,7 +12,6 @@ import contextlib
 import os
 import platform
 import re
-import shutil
 import sys
 import threading
 import time
@@ -295,7 +294,9 @@ def _put_back(folder: Path, run_id: str) -> None:
     if not target.is_dir():
         return
     _move([entry for entry in target.iterdir() if not _may_stay(entry) and entry.name != MANIFEST_NAME], folder)
-    shutil.rmtree(target)
+    for leftover in (target / MANIFEST_NAME, *target.glob(f"{disk.TEMPORARY_PREFIX}*")):
+        leftover.unlink(missing_ok=True)
+    target.rmdir()
 
 
 def _move(entries: list[Path], target: Path) -> None:

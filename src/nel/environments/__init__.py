@@ -1,6 +1,30 @@
 """Where problems come from: the contract, the registry, `@benchmark`, data sources."""
 
+from typing import TYPE_CHECKING
+
 from nel.core.loading import lazy_export
+
+if TYPE_CHECKING:
+    from nel.environments.base import EvalEnvironment, SeedResult, VerifyResult
+    from nel.environments.byob import ByobEnvironment
+    from nel.environments.catalog import BenchmarkInfo
+    from nel.environments.decorators import benchmark, register, scorer
+    from nel.environments.definition import BenchmarkDefinition
+    from nel.environments.registry import get_environment, list_benchmarks
+
+__all__ = [
+    "BenchmarkDefinition",
+    "BenchmarkInfo",
+    "ByobEnvironment",
+    "EvalEnvironment",
+    "SeedResult",
+    "VerifyResult",
+    "benchmark",
+    "get_environment",
+    "list_benchmarks",
+    "register",
+    "scorer",
+]
 
 __getattr__, __dir__ = lazy_export(
     __name__,

@@ -30,7 +30,7 @@ class Scheme:
 
     description: str
     loader: str | None = None
-    """`module:attr` of a function of the address and the arguments of `get_environment`; None before it is available."""
+    """`module:attr` of a function of the address, `params` and `dataset`; None before it is available."""
     needs: str = ""
 
 

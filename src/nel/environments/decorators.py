@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, TypeVar, overload
+from typing import Any, overload
 
 from nel.core.errors import UsageError
 from nel.environments import registry
@@ -16,17 +16,14 @@ from nel.environments.base import EvalEnvironment
 from nel.environments.data import DataSpec
 from nel.environments.definition import FIELD_NAMES, BenchmarkDefinition, PrepareRow, Scorer, SeedFunction
 
-S = TypeVar("S", bound=Scorer)
-E = TypeVar("E", bound=type[EvalEnvironment])
-
 _MARK = "__nel_scorer__"
 
 
-def scorer(function: S) -> S:
+def scorer[S: Scorer](function: S) -> S:
     """Marks a function of one `ScorerInput` as a scorer; sync or async.
 
-    It returns a bool, a number, a mapping (`correct`, else `reward`, else the first number is the reward; further numbers
-    are metrics) or a `VerifyResult`.
+    It returns a bool, a number, a mapping (`correct`, else `reward`, else the first number is the reward; further
+    numbers are metrics) or a `VerifyResult`.
     """
     try:
         inspect.signature(function).bind(None)
@@ -36,7 +33,7 @@ def scorer(function: S) -> S:
     return function
 
 
-def benchmark(
+def benchmark[S: Scorer](
     name: str,
     dataset: DataSpec,
     prompt: str = "",
@@ -61,7 +58,7 @@ def benchmark(
 
     Further keyword arguments join `extra`.
     """
-    place = sys._getframe(1).f_globals
+    place = sys._getframe(1).f_globals  # noqa: SLF001 - the module that calls
     settings = BenchmarkDefinition(
         name=name,
         dataset=dataset,
@@ -109,7 +106,7 @@ def _joined(name: str, extra: Mapping[str, Any], more: Mapping[str, Any]) -> dic
 
 
 @overload
-def register(item: E) -> E: ...
+def register[E: type[EvalEnvironment]](item: E) -> E: ...
 @overload
 def register(item: BenchmarkDefinition) -> BenchmarkDefinition: ...
 def register(item: Any) -> Any:
@@ -117,7 +114,7 @@ def register(item: Any) -> Any:
 
     The class is made with `params` as keyword arguments, and with `dataset` if its constructor takes it.
     """
-    place = sys._getframe(1).f_globals
+    place = sys._getframe(1).f_globals  # noqa: SLF001 - the module that calls
     if isinstance(item, BenchmarkDefinition):
         item.defined_in = item.defined_in or _file_of(place)
         registry.add(item, place)

@@ -69,7 +69,7 @@ class ScorerCode:
         return self._module.startswith("nel.")
 
     def identity(self) -> dict[str, Any]:
-        """Name, digest of the code unless it is NEL's own, and the versions of the built-in scorers that the code names."""
+        """Name, digest of the code (unless it is NEL's own), and the versions of the built-in scorers that it names."""
         words = set(re.findall(rb"\w+", self.content))
         identity: dict[str, Any] = {
             "scorer": f"{self._module}:{self.name}" if self.is_own else self.name,

@@ -61,7 +61,7 @@ def get_environment(
     """The benchmark that `name` names, not yet prepared.
 
     Args:
-        name: `path/file.py` or `path/file.py:name`, an address (`scheme://...`), or a name of `nel list`, whatever its case.
+        name: `path/file.py` or `path/file.py:name`, an address (`scheme://...`), or a name of `nel list` in any case.
         params: the benchmark's own parameters: keyword arguments of an environment class, or, for `@benchmark`, keys of
             its `extra` and its plain settings.
         dataset: replaces its data: a path or address, or a map of `path`, `revision`, `split` and `config`.
@@ -83,7 +83,7 @@ def get_environment(
 
 
 def list_benchmarks() -> list[BenchmarkInfo]:
-    """Every benchmark that can be run by name: built-in, of plug-ins, and registered in this process; none is loaded."""
+    """Every benchmark with a name: built-in, of plug-ins, and registered in this process; none is loaded."""
     found = dict(BUILT_IN)
     for name, location in entry_points(ENTRY_POINTS).items():
         found.setdefault(name, BenchmarkInfo(name=name, description="", location=location, source="plug-in"))

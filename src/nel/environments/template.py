@@ -1,9 +1,9 @@
-"""Prompt templates: `{field}` as in `str.format`, with literal braces, or Jinja.
+r"""Prompt templates: `{field}` as in `str.format`, with literal braces, or Jinja.
 
-In a plain template `{name}`, `{name.key}`, `{name[0]}`, `{name!r}` and `{name:.2f}` are fields, as is `{any column name}`
-where the row has that column. Any other text in braces stays as it is (`{"a": 1}`, `\\boxed{}`). `{{` and `}}` stand for
-one brace each. A template is Jinja when its file ends in `.jinja` or `.j2`, or when it holds `{% %}` or `{{ name }}` with
-a space inside the braces.
+In a plain template `{name}`, `{name.key}`, `{name[0]}`, `{name!r}` and `{name:.2f}` are fields, as is
+`{any column name}` where the row has that column. Any other text in braces stays as it is (`{"a": 1}`, `\boxed{}`).
+`{{` and `}}` stand for one brace each. A template is Jinja when its file ends in `.jinja` or `.j2`, or when it holds
+`{% %}` or `{{ name }}` with a space inside the braces.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _SPEC = r"(?:[^{}]?[<>=^])?[-+ ]?\#?0?\d*[,_]?(?:\.\d+)?[bcdeEfFgGnosxX%]?"
 _PIECE = re.compile(
     rf"""
       (?P<open>\{{\{{) | (?P<close>\}}\}})
-    | \{{(?P<root>[^\W\d]\w*)(?P<path>(?:\.[^\W\d]\w*|\[[^\[\]{{}}]+\])*)(?:!(?P<conversion>[rsa]))?(?::(?P<spec>{_SPEC}))?\}}
+    | \{{(?P<root>[^\W\d]\w*)(?P<path>(?:\.[^\W\d]\w*|\[[^\[\]{{}}]+\])*)
+      (?:!(?P<conversion>[rsa]))?(?::(?P<spec>{_SPEC}))?\}}
     | \{{(?P<column>[^{{}}\n]+)\}}
     """,
     re.VERBOSE,
@@ -174,7 +175,7 @@ def _field_of(match: re.Match[str], columns: Collection[str]) -> _Field | None:
 
 
 class JinjaTemplate(Template):
-    """Jinja in a sandbox, where an undefined name is an error. `row` is the whole row, unless a column has that name."""
+    """Jinja in a sandbox, where an undefined name is an error; `row` is the whole row, unless a column is called so."""
 
     def __init__(self, text: str, columns: Collection[str] = ()) -> None:
         import jinja2

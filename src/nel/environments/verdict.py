@@ -28,9 +28,10 @@ class ScorerResultError(TypeError):
 def verdict_of(result: Any, scorer: str, version: str) -> VerifyResult:
     """The verdict that a scorer's result stands for.
 
-    A bool or number is the reward. Of a mapping, `correct` is, else `reward`, else its first number; its other numbers are
-    further metrics, `extracted`, `method` and `failure_category` are what they say, and `outcome: "unscored"` says that the
-    answer could not be graded (no reward is needed then). `ScorerResultError` names the scorer whose result has no number.
+    A bool or number is the reward. Of a mapping, `correct` is, else `reward`, else its first number; its other numbers
+    are further metrics, `extracted`, `method` and `failure_category` are what they say, and `outcome: "unscored"` says
+    that the answer could not be graded (no reward is needed then). `ScorerResultError` names the scorer whose result
+    has no number.
     """
     if isinstance(result, VerifyResult):
         return result
@@ -38,7 +39,7 @@ def verdict_of(result: Any, scorer: str, version: str) -> VerifyResult:
         return VerifyResult(reward=_finite(result, "result", scorer), scoring_method=scorer)
     if not isinstance(result, Mapping):
         raise ScorerResultError(
-            f"scorer {scorer} returned {type(result).__name__}; a bool, a number, a mapping or a VerifyResult is expected"
+            f"scorer {scorer} returned {type(result).__name__}; expected: a bool, a number, a mapping, a VerifyResult"
         )
     if result.get("outcome", "scored") not in {"scored", "unscored"}:
         raise ScorerResultError(

@@ -24,7 +24,6 @@ LARGEST = 1e100
 class Attempts:
     """Attempts grouped by problem, in the order of the problems' ids; one entry per problem in each array."""
 
-    ids: Ints
     means: Floats
     counts: Ints
     squares: Floats
@@ -69,7 +68,6 @@ def group(values: ArrayLike, problems: ArrayLike, clusters: Clusters | None = No
     distances = data - means[place]
     codes, cluster_count = _clusters(clusters, order, starts, place)
     return Attempts(
-        ids=ids[starts],
         means=means,
         counts=counts,
         squares=np.bincount(place, weights=distances * distances, minlength=starts.size),

@@ -91,7 +91,7 @@ def _profile(answers: Sequence[Any], rewards: Sequence[float]) -> tuple[Candidat
     return tuple(sorted((len(group), math.fsum(group) / len(group)) for group in found.values())), silent
 
 
-@lru_cache(maxsize=65_536)
+@lru_cache(maxsize=4096)
 def _vote(candidates: Candidates, silent: int, k: int) -> tuple[float, bool]:
     """The expected reward, and whether it is exact."""
     if len(candidates) == 1 and not silent:

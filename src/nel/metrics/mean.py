@@ -182,7 +182,11 @@ def _interval(
     """Standard error, interval and method: the decision table of `docs/statistics.md`."""
     values, clusters = problems.values, problems.clusters
     n = int(values.size)
-    by = f", clustered by {cluster_by}" if clusters is not None else ", clustered by problem" * problems.repeated
+    by = ""
+    if clusters is not None:
+        by = f", clustered by {cluster_by}"
+    elif problems.repeated:
+        by = ", clustered by problem"
     if value is None:
         return None, None, "none: no scored attempt"
     if n == 1:

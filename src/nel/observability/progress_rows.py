@@ -160,7 +160,7 @@ def _shortened(text: str, width: int, *, ascii_only: bool) -> str:
 
     if cell_len(text) <= width:
         return text
-    mark = "..." if ascii_only else "…"
+    mark = ("..." if ascii_only else "…")[:width]
     return set_cell_size(text, width - len(mark)) + mark
 
 

@@ -1,0 +1,1 @@
+"""The built-in benchmarks, one small file each; `nel.environments.catalog` lists them."""
