@@ -72,10 +72,7 @@ def package_of(package, name):
 
 
 NOW = [
-    (package, name)
-    for package, names in KEY_TYPES.items()
-    for name in names
-    if name not in LATER.get(package, set())
+    (package, name) for package, names in KEY_TYPES.items() for name in names if name not in LATER.get(package, set())
 ]
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from nel.core.loading import lazy_export
 
 if TYPE_CHECKING:
-    from nel.config.load import load_config as load_config
     from nel.config.eval_config import EvalConfig as EvalConfig
+    from nel.config.load import load_config as load_config
     from nel.core.errors import AttemptError as AttemptError
     from nel.core.errors import NelError as NelError
     from nel.engine.merge import merge_results as merge_results
@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from nel.environments.base import EvalEnvironment as EvalEnvironment
     from nel.environments.base import SeedResult as SeedResult
     from nel.environments.base import VerifyResult as VerifyResult
-    from nel.environments.byob import BenchmarkDefinition as BenchmarkDefinition
-    from nel.environments.byob import benchmark as benchmark
-    from nel.environments.byob import scorer as scorer
+    from nel.environments.decorators import benchmark as benchmark
+    from nel.environments.decorators import register as register
+    from nel.environments.decorators import scorer as scorer
+    from nel.environments.definition import BenchmarkDefinition as BenchmarkDefinition
     from nel.environments.registry import get_environment as get_environment
-    from nel.environments.registry import register as register
     from nel.inference.client import ModelClient as ModelClient
     from nel.inference.request import ModelRequest as ModelRequest
     from nel.inference.settings import ServiceSettings as ServiceSettings
@@ -42,7 +42,7 @@ __version__ = "0.1.0"
 
 _PUBLIC = {
     "AttemptError": "nel.core.errors",
-    "BenchmarkDefinition": "nel.environments.byob",
+    "BenchmarkDefinition": "nel.environments.definition",
     "ChatSolver": "nel.solvers.simple",
     "CompletionSolver": "nel.solvers.simple",
     "Estimate": "nel.metrics.estimate",
@@ -62,14 +62,16 @@ _PUBLIC = {
     "StepRecord": "nel.observability.records",
     "VLMSolver": "nel.solvers.simple",
     "VerifyResult": "nel.environments.base",
-    "benchmark": "nel.environments.byob",
+    "benchmark": "nel.environments.decorators",
     "get_environment": "nel.environments.registry",
     "load_config": "nel.config.load",
     "merge_results": "nel.engine.merge",
     "open_run": "nel.reporting.run_view",
-    "register": "nel.environments.registry",
+    "register": "nel.environments.decorators",
     "run_evaluation": "nel.engine.run",
-    "scorer": "nel.environments.byob",
+    "scorer": "nel.environments.decorators",
 }
+
+__all__ = ["__version__", *_PUBLIC]  # noqa: PLE0604 - the names of the table
 
 __getattr__, __dir__ = lazy_export(__name__, _PUBLIC)

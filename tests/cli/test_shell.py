@@ -6,6 +6,7 @@ import sys
 
 import click
 import pytest
+
 from nel.cli import main as shell
 from nel.cli.lazy import Entry
 from nel.core.errors import (

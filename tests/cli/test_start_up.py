@@ -74,3 +74,17 @@ def test_the_help_of_a_group_loads_click_alone():
     modules = modules_after("from nel.cli.main import main; main(['eval', '--help'])")
     assert own(modules) == OF_HELP | {"nel.cli.eval"}
     assert foreign(modules) == {"click"}
+
+
+def test_list_loads_the_table_and_no_benchmark():
+    modules = modules_after("from nel.cli.main import main; main(['list'])")
+    assert own(modules) == OF_HELP | {
+        "nel.cli.catalog",
+        "nel.cli.options",
+        "nel.cli.output",
+        "nel.environments",
+        "nel.environments.catalog",
+        "nel.environments.registry",
+    }
+    assert foreign(modules) == {"click"}
+    assert not modules & {"asyncio", "ssl", "multiprocessing", "unittest"}

@@ -38,7 +38,7 @@ def minimal(extra: str = "", **replaced: str) -> str:
     for old, new in replaced.items():
         assert old in text
         text = text.replace(old, new)
-    return text + textwrap.dedent(extra)
+    return text + extra
 
 
 def write(folder: Path, files: dict[str, str]) -> Path:

@@ -100,7 +100,11 @@ def test_a_deep_diamond_reads_each_file_once(tmp_path):
 
 def test_a_circle_is_refused_with_its_path(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    files = {"a.yaml": "_x: 1\n_base_: b\n", "b.yaml": "defaults: [services/s]\n", "conf/services/s.yaml": "_base_: a\n"}
+    files = {
+        "a.yaml": "_x: 1\n_base_: b\n",
+        "b.yaml": "defaults: [services/s]\n",
+        "conf/services/s.yaml": "_base_: a\n",
+    }
     with pytest.raises(ConfigError, match=r"circle: a\.yaml -> b\.yaml -> conf/services/s\.yaml -> a\.yaml"):
         compose(tmp_path, files)
 
@@ -187,7 +191,7 @@ def layer(value, name="x"):
     return node_of(value, Place(name, 1))
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=80)
 @given(maps, maps, maps)
 def test_merging_is_associative(low, middle, high):
     left = merge(merge(layer(low), layer(middle)), layer(high))
@@ -195,14 +199,14 @@ def test_merging_is_associative(low, middle, high):
     assert left == right
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=50)
 @given(maps)
 def test_an_empty_layer_changes_nothing(value):
     assert plain(merge(layer({}), layer(value))) == value
     assert plain(merge(layer(value), layer({}))) == value
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=50)
 @given(maps, maps)
 def test_positions_survive_merges(low, high):
     merged = merge(layer(low, "low"), layer(high, "high"))
@@ -211,7 +215,7 @@ def test_positions_survive_merges(low, high):
             assert node.place.file == ("high" if name in high else "low")
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=50)
 @given(maps, maps)
 def test_a_key_that_null_takes_away_is_gone(low, high):
     settled = plain(settle(merge(layer(low), layer(high))))
@@ -232,4 +236,4 @@ def test_the_keys_that_keep_a_null_are_those_whose_null_is_no_default():
         and not row.field.is_required()
         and row.field.get_default(call_default_factory=True) is not None
     }
-    assert meaningful - {"exec_server_port"} == KEEPS_NULL
+    assert meaningful == KEEPS_NULL

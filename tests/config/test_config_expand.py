@@ -59,23 +59,24 @@ def test_what_cannot_be_put_in_is_refused(text, reason, hint):
 pieces = st.lists(st.sampled_from(["$", "{", "}", "${", "$${", "A", ":-", "x"]), max_size=12).map("".join)
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(pieces | st.text())
 def test_an_escaped_text_expands_to_itself(text):
     assert expand(escape(text), ENV) == text
 
 
-@settings(deadline=None, max_examples=300)
+@settings(deadline=None, max_examples=100)
 @given(st.text(), st.text(), st.text())
 def test_expansion_changes_nothing_around_a_variable(before, value, after):
     text = escape(before) + " ${X} " + escape(after)
     assert expand(text, {"X": value}) == f"{before} {value} {after}"
 
 
-@settings(deadline=None, max_examples=500)
+@settings(deadline=None, max_examples=200)
 @given(pieces)
 def test_any_text_expands_or_is_refused_with_a_hint(text):
     try:
-        assert isinstance(expand(text, ENV), str)
+        result = expand(text, ENV)
     except ExpansionError as error:
-        assert error.hint
+        result = error.hint
+    assert isinstance(result, str)

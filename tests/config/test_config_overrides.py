@@ -101,7 +101,7 @@ json_values = st.recursive(
 keys = st.text(st.characters(exclude_characters='"=', exclude_categories=["C", "Z"]), min_size=1, max_size=5)
 
 
-@settings(deadline=None, max_examples=200)
+@settings(deadline=None, max_examples=80)
 @given(st.lists(keys, min_size=1, max_size=3), json_values)
 def test_any_yaml_value_arrives_as_it_was_given(path, value):
     key = show_path(tuple(path))

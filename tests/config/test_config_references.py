@@ -76,7 +76,7 @@ def test_the_error_names_the_line_of_the_reference():
     )
 
 
-@settings(deadline=None, max_examples=100)
+@settings(deadline=None, max_examples=25)
 @given(st.recursive(st.integers() | st.booleans() | st.none(), lambda x: st.lists(x) | st.dictionaries(st.text(), x)))
 def test_without_references_nothing_changes(value):
     assert resolve(value) == value

@@ -155,14 +155,16 @@ json_values = st.recursive(
 )
 
 
-@settings(deadline=None, max_examples=150)
+@settings(deadline=None, max_examples=50)
 @given(st.dictionaries(st.text(), json_values, max_size=4))
 def test_what_is_stored_as_yaml_reads_back_the_same(value):
     assert plain(read_map(dump_yaml(value), "c.yaml")) == value
 
 
-@settings(deadline=None, max_examples=150)
-@given(st.lists(st.text(st.characters(exclude_characters='"', exclude_categories=["C"])) | st.integers(0, 99), max_size=4))
+@settings(deadline=None, max_examples=50)
+@given(
+    st.lists(st.text(st.characters(exclude_characters='"', exclude_categories=["C"])) | st.integers(0, 99), max_size=4)
+)
 def test_a_shown_path_parses_to_the_same_path(rest):
     path = ("top", *rest)
     assert parse_path(show_path(path)) == path

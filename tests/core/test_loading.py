@@ -1,4 +1,3 @@
-import importlib.metadata
 import json
 import subprocess
 import sys
@@ -7,7 +6,7 @@ import textwrap
 import pytest
 
 from nel.core.errors import LoadError, MissingDependencyError
-from nel.core.loading import entry_points, lazy_export, load_file, load_object, require
+from nel.core.loading import entry_points, load_file, load_object, require
 
 
 @pytest.fixture
@@ -191,7 +190,7 @@ def test_two_plug_ins_of_one_name_are_refused(tmp_path, monkeypatch):
     install(tmp_path, "one", "[nel.test]\ntoy = a:Toy\n")
     install(tmp_path, "two", "[nel.test]\ntoy = b:Toy\n")
     monkeypatch.syspath_prepend(tmp_path)
-    with pytest.raises(LoadError, match=r"plug-in 'toy' of nel\.test is declared twice: . *a:Toy and b:Toy|twice"):
+    with pytest.raises(LoadError, match=r"plug-in 'toy' of nel\.test is declared twice: [ab]:Toy and [ab]:Toy"):
         entry_points("nel.test")
 
 
@@ -224,7 +223,7 @@ def test_a_lazy_name_loads_its_module_on_first_use(lazy):
 
 
 def test_an_unknown_lazy_name_is_an_attribute_error_with_near_names(lazy):
-    with pytest.raises(AttributeError, match="'nel_test_pkg' has no attribute 'rum'. Did you mean run?"):
+    with pytest.raises(AttributeError, match=r"'nel_test_pkg' has no attribute 'rum'\. Did you mean run\?"):
         lazy.rum
     with pytest.raises(ImportError, match="cannot import name 'zzzz'"):
         from nel_test_pkg import zzzz  # noqa: F401
@@ -250,10 +249,9 @@ def test_require_tells_a_broken_package_from_a_missing_one(package, write):
 
 
 def test_loading_costs_little_at_start_up():
-    heavy = {"difflib", "inspect", "pkgutil", "traceback", "importlib.metadata", "asyncio", "msgspec", "hashlib"}
+    heavy = {"difflib", "inspect", "pkgutil", "traceback", "importlib.metadata", "asyncio", "msgspec"}
     program = "import sys; before = set(sys.modules); import nel.core.loading; print(*(set(sys.modules) - before))"
-    done = subprocess.run([sys.executable, "-S", "-c", program], check=False, capture_output=True, text=True)
-    if done.returncode:  # nel is installed, and -S hides it
-        done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
-    assert not heavy & set(done.stdout.split())
-    assert importlib.metadata.version("nel")
+    done = subprocess.run([sys.executable, "-c", program], check=True, capture_output=True, text=True)
+    loaded = set(done.stdout.split())
+    assert "nel.core.loading" in loaded
+    assert not heavy & loaded

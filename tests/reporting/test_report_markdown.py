@@ -115,9 +115,9 @@ def test_a_failed_cell_of_a_real_run_is_reported(tmp_path):
 def test_errors_bring_both_means():
     counts = Counts(planned=100, scored=98, error=2)
     run = MemoryRun(cell(counts=counts, means=Means(excluding_errors=0.725, errors_as_zero=0.711)))
-    (said,) = warnings(run)
-    assert said.startswith("gsm8k: 2 attempts ended in errors and were not measured: ")
-    assert said.endswith("the mean reward is 0.725 without them, 0.711 with each of them as 0.")
+    assert warnings(run) == [
+        "gsm8k: 2 attempts not measured (errors): the mean reward is 0.725 without them, 0.711 with each as 0."
+    ]
 
 
 def test_a_degraded_cell_names_its_rate_and_the_limit():
@@ -131,7 +131,7 @@ def test_a_degraded_cell_names_its_rate_and_the_limit():
 def test_what_is_unscored_or_missing_is_said():
     run = MemoryRun(cell(counts=Counts(planned=110, scored=100, unscored=1)))
     assert warnings(run) == [
-        "gsm8k: 1 attempt answered but not graded; left out of every mean.",
+        "gsm8k: 1 attempt answered but not graded: in no mean.",
         "gsm8k: 9 attempts planned but not made.",
     ]
 
@@ -201,6 +201,13 @@ def test_a_real_cell_shows_categories_runtime_failures_with_texts_and_identity(t
     identity = dict(found["Identity"][0])
     assert identity["data.source"] == "sums"
     assert identity["nel"]
+
+
+def test_categories_without_end_are_cut_and_the_rest_is_named():
+    categories = {f"c{number}": estimate() for number in range(1300)}
+    page = report(MemoryRun(cell(categories=categories, bundle="gsm8k/eval-gsm8k.json")))
+    assert [row[0] for row in tables(page)["Categories"][0][1:]] == [f"c{number}" for number in range(200)]
+    assert "1,100 more categories are in gsm8k/eval-gsm8k.json." in page
 
 
 def test_a_report_of_damaged_logs_is_still_a_report(tmp_path):

@@ -11,8 +11,8 @@ from nel.scoring import ScorerInput, multichoice_regex
 LETTERS = "ABCD"
 
 PROMPT = """\
-Answer this multiple-choice question. Think step by step, then end with one line of the form "Answer: X", where X is one \
-of A, B, C, D.
+Answer this multiple-choice question. Think step by step, then end with one line of the form "Answer: X", where X is \
+one of A, B, C, D.
 
 {question}
 

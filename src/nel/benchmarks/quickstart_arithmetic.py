@@ -14,7 +14,7 @@ from nel.scoring import ScorerInput, numeric_match
     prompt="{question} Reply with the number alone.",
     target_field="answer",
     category_field="kind",
-    generation={"temperature": 0.0, "max_tokens": 32},
+    generation={"temperature": 0.0, "max_tokens": 24},
 )
 @scorer
 def quickstart_arithmetic(sample: ScorerInput) -> dict[str, Any]:

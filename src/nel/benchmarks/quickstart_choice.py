@@ -15,14 +15,12 @@ from nel.scoring import ScorerInput
 LETTERS = "ABCD"
 
 PROMPT = """\
-{question}
-
+Question: {question}
 A. {choices[0]}
 B. {choices[1]}
 C. {choices[2]}
 D. {choices[3]}
-
-Reply with the letter of the right option alone."""
+Answer:"""
 
 
 @benchmark(

@@ -14,7 +14,7 @@ from nel.scoring import ScorerInput, fuzzy_match
     prompt="{question} Answer in one short sentence.",
     target_field="answers",
     category_field="topic",
-    generation={"temperature": 0.0, "max_tokens": 48},
+    generation={"temperature": 0.0, "max_tokens": 32},
 )
 @scorer
 def quickstart_facts(sample: ScorerInput) -> dict[str, Any]:

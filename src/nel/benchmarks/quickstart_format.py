@@ -111,7 +111,7 @@ CHECKS: dict[str, Callable[..., bool]] = {
     prompt="{instruction}",
     target_field="check",
     category_field="kind",
-    generation={"temperature": 0.0, "max_tokens": 96},
+    generation={"temperature": 0.0, "max_tokens": 64},
 )
 @scorer
 def quickstart_format(sample: ScorerInput) -> dict[str, Any]:

@@ -18,8 +18,8 @@ SOURCES = ("all", "built-in", "plug-in", "address")
 def list_benchmarks(source: str, search: str | None, as_json: bool) -> int:
     """List the benchmarks that can be run by name.
 
-    Addresses (scheme://...) reach benchmarks of other tools. A benchmark of one's own needs no entry: name its file. The
-    exit code is 1 when nothing is found.
+    Addresses (scheme://...) reach benchmarks of other tools. A benchmark of one's own needs no entry: name its file.
+    The exit code is 1 when nothing is found.
     """
     from nel.environments.catalog import SCHEMES
     from nel.environments.registry import list_benchmarks as known
@@ -38,11 +38,18 @@ def list_benchmarks(source: str, search: str | None, as_json: bool) -> int:
     if as_json:
         from dataclasses import asdict
 
-        addresses = [{"scheme": name, "description": item.description, "needs": item.needs} for name, item in schemes.items()]
+        addresses = [
+            {"scheme": name, "description": item.description, "needs": item.needs} for name, item in schemes.items()
+        ]
         print_json({"benchmarks": [asdict(info) for info in found], "addresses": addresses})
     else:
         rows = [
-            (info.name, "-" if info.size is None else f"{info.size:,}", info.category or "-", info.description or info.location)
+            (
+                info.name,
+                "-" if info.size is None else f"{info.size:,}",
+                info.category or "-",
+                info.description or info.location,
+            )
             for info in found
         ]
         rows += [(f"{name}://...", "-", "address", item.description) for name, item in schemes.items()]

@@ -7,8 +7,10 @@ import shutil
 import subprocess
 import sys
 from importlib import metadata
-from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Literal, NamedTuple
+
+from nel.cli.keys import ANY_ENDPOINT, BY_DOMAIN, api_key_variable
+from nel.core.errors import NelError
 
 State = Literal["ok", "optional", "failed"]
 
@@ -142,7 +144,12 @@ def check_containers() -> Check:
         program = shutil.which(name)
         if program is None:
             continue
-        said = _ask(program, "version", "--format", "{{.Client.Version}} {{.Server.Version}}" if name == "docker" else "{{.Client.Version}}")
+        said = _ask(
+            program,
+            "version",
+            "--format",
+            "{{.Client.Version}} {{.Server.Version}}" if name == "docker" else "{{.Client.Version}}",
+        )
         if said is not None:
             return Check("containers", "ok", f"{name} {said.strip()}")
         silent.append(program)
@@ -170,7 +177,80 @@ def check_slurm() -> Check:
 def _ask(*command: str) -> str | None:
     """What a program prints, or None when it fails or does not answer in time."""
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True)  # noqa: S603
+        done = subprocess.run(command, capture_output=True, text=True, timeout=_PATIENCE, check=True)
     except (OSError, subprocess.SubprocessError):
         return None
     return done.stdout
+
+
+def check_keys() -> Check:
+    """Which variables with a model's key are set; never what they hold."""
+    names = [name for name in (*ANY_ENDPOINT, *BY_DOMAIN, "HF_TOKEN") if os.environ.get(name)]
+    if names:
+        return Check("keys", "ok", f"set: {', '.join(names)}")
+    return Check(
+        "keys", "optional", "no variable with a key is set", "For an endpoint that needs one: export NEL_API_KEY=..."
+    )
+
+
+def check_user_defaults() -> Check:
+    """The file that every config builds on."""
+    from nel.config.defaults import defaults_path, user_defaults
+
+    path = defaults_path(os.environ)
+    try:
+        user_defaults(os.environ)
+    except NelError as error:
+        return Check("user defaults", "failed", error.message, error.hint or f"Correct {path}.")
+    return Check("user defaults", "ok", f"{path}" if path.is_file() else f"none ({path} does not exist)")
+
+
+def check_endpoint(url: str, api_key: str | None) -> Check:
+    """Whether an endpoint answers, and with which models."""
+    import asyncio
+
+    from nel.config.services import SUFFIXES, protocol_of
+    from nel.inference.client import ModelClient
+    from nel.inference.settings import ServiceSettings
+
+    protocol = protocol_of(url)
+    path = "" if protocol else next(iter(SUFFIXES))
+    variable = api_key_variable(url, os.environ)
+
+    async def ask() -> list[str]:
+        settings = ServiceSettings(
+            name="--model-url",
+            urls=[url.rstrip("/") + path],
+            protocol=protocol or SUFFIXES[path],
+            api_key=api_key or (os.environ[variable] if variable else None),
+            request_timeout=_PATIENCE,
+        )
+        client = ModelClient(settings)
+        try:
+            return await client.list_models()
+        finally:
+            await client.close()
+
+    try:
+        models = asyncio.run(ask())
+    except NelError as error:
+        return Check("endpoint", "failed", error.message, error.hint or "Check the URL and the key.")
+    return Check("endpoint", "ok", f"models: {', '.join(models) or 'none listed'}")
+
+
+def check_hub() -> Check:
+    """Whether data sets can be had from the Hugging Face hub."""
+    from urllib.error import HTTPError
+    from urllib.request import Request, urlopen
+
+    url = os.environ.get("HF_ENDPOINT", "https://huggingface.co")
+    try:
+        with urlopen(Request(url, method="HEAD"), timeout=_PATIENCE):  # noqa: S310 - the user's own HF_ENDPOINT
+            return Check("hub", "ok", f"{url} answers")
+    except HTTPError as error:  # it answers, whatever it says to a bare HEAD
+        return Check("hub", "ok", f"{url} answers ({error.code})")
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "reason", error)
+        return Check(
+            "hub", "failed", f"{url}: {reason}", "Give benchmarks local data with --dataset, or set HF_ENDPOINT."
+        )

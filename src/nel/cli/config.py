@@ -59,7 +59,7 @@ def check(config: Path, override: tuple[str, ...], as_json: bool) -> int:
 @json_option
 @verbose_option
 @click.pass_context
-def show(ctx: click.Context, config: Path | None, override: tuple[str, ...], as_json: bool) -> None:
+def show(ctx: click.Context, /, config: Path | None, override: tuple[str, ...], as_json: bool) -> None:
     """Print a config composed and expanded, or the user's defaults.
 
     This is what a run stores as config.yaml: secrets stay as ${NAME}.

@@ -13,4 +13,6 @@ COMMANDS = {
     "rescore": Entry("nel.cli.rescore:rescore", "Grade the stored answers again, without asking a model."),
 }
 
-group = LazyGroup(name="eval", entries=COMMANDS, help="Run evaluations; follow, resume, merge, re-score and report them.")
+group = LazyGroup(
+    name="eval", entries=COMMANDS, help="Run evaluations; follow, resume, merge, re-score and report them."
+)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping
 from importlib import import_module
 from typing import NamedTuple
@@ -43,6 +42,8 @@ class LazyGroup(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         """Click's lookup, with the nearest names where there is no such command."""
         if args and args[0] not in self.entries and not args[0].startswith("-"):
+            import difflib
+
             near = difflib.get_close_matches(args[0], self.entries, n=3)
             names = " or ".join(repr(name) for name in near) or ", ".join(self.entries)
             known = f"Did you mean {names}?" if near else f"Commands: {names}."

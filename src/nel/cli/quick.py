@@ -27,18 +27,34 @@ def _seed(_ctx: click.Context, _param: click.Parameter, value: str | None) -> st
 
 
 _MODEL_OPTIONS = (
-    click.option("--model-url", envvar=["NEL_MODEL_URL", "NEMO_MODEL_URL"], metavar="URL", help="Endpoint to evaluate, such as https://host/v1."),
-    click.option("--model-id", envvar=["NEL_MODEL_ID", "NEMO_MODEL_ID"], metavar="ID", help="Model name as sent; not needed where the endpoint has only one."),
+    click.option(
+        "--model-url",
+        envvar=["NEL_MODEL_URL", "NEMO_MODEL_URL"],
+        metavar="URL",
+        help="Endpoint to evaluate, such as https://host/v1.",
+    ),
+    click.option(
+        "--model-id",
+        envvar=["NEL_MODEL_ID", "NEMO_MODEL_ID"],
+        metavar="ID",
+        help="Model name as sent; not needed where the endpoint has only one.",
+    ),
     click.option("--api-key", metavar="KEY", help="Key of the endpoint; better in the variable NEL_API_KEY."),
-    click.option("--protocol", type=click.Choice(PROTOCOLS), help="Wire format, where the URL does not end in its path."),
+    click.option(
+        "--protocol", type=click.Choice(PROTOCOLS), help="Wire format, where the URL does not end in its path."
+    ),
 )
 _BENCHMARK_OPTIONS = (
-    click.option("--dataset", metavar="PATH", help="Data instead of the benchmark's own: a file, a folder, hf:// or package://."),
+    click.option(
+        "--dataset", metavar="PATH", help="Data instead of the benchmark's own: a file, a folder, hf:// or package://."
+    ),
     click.option("--system-prompt", metavar="TEXT", help="Replaces the benchmark's system prompt."),
     click.option("--temperature", type=float, help="Sampling temperature.  [default: 0]"),
     click.option("--max-tokens", type=click.IntRange(min=1), help="Most tokens of an answer."),
     click.option("--max-concurrent", type=click.IntRange(min=1), help="Problems attempted at once."),
-    click.option("--shuffle-seed", callback=_seed, metavar="N|none", help="Order of the problems; none keeps the data's own."),
+    click.option(
+        "--shuffle-seed", callback=_seed, metavar="N|none", help="Order of the problems; none keeps the data's own."
+    ),
 )
 _AMOUNT_OPTIONS = (
     click.option("--repeats", "-n", type=click.IntRange(min=1), help="Attempts at each problem."),
@@ -62,7 +78,11 @@ _IN_CONFIG = {
 """Where a config file says what a flag of quick mode says."""
 
 bench_option = click.option(
-    "--bench", "-b", multiple=True, metavar="NAME", help="Benchmark: a name of `nel list`, FILE.py[:NAME] or a URI; repeatable."
+    "--bench",
+    "-b",
+    multiple=True,
+    metavar="NAME",
+    help="Benchmark: a name of `nel list`, FILE.py[:NAME] or a URI; repeatable.",
 )
 
 
@@ -87,7 +107,11 @@ def refuse_quick_flags(ctx: click.Context) -> None:
 
 
 def load_quick(
-    given: Mapping[str, Any], *, output_dir: str | None = None, overrides: Sequence[str] = (), env: Mapping[str, str] | None = None
+    given: Mapping[str, Any],
+    *,
+    output_dir: str | None = None,
+    overrides: Sequence[str] = (),
+    env: Mapping[str, str] | None = None,
 ) -> LoadedConfig:
     """The config that the flags of quick mode mean; `overrides` have the last word."""
     from nel.config.quick import quick_config

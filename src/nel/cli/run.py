@@ -16,7 +16,9 @@ from nel.cli.quick import load_quick, quick_options, refuse_quick_flags
 @quick_options()
 @click.option("--output-dir", "-o", metavar="DIR", help="The run directory.  [default: ./eval_results/TIME]")
 @override_option
-@click.option("--resume", is_flag=True, help="Continue the run in the directory; only what is missing or changed is asked.")
+@click.option(
+    "--resume", is_flag=True, help="Continue the run in the directory; only what is missing or changed is asked."
+)
 @retry_errors_option
 @click.option("--dry-run", is_flag=True, help="Print what would be asked, with estimates, and write nothing.")
 @click.option("--background", is_flag=True, help="Return at once; see `nel eval status` and `nel eval logs`.")
@@ -25,6 +27,7 @@ from nel.cli.quick import load_quick, quick_options, refuse_quick_flags
 @click.pass_context
 def run(
     ctx: click.Context,
+    /,
     config: Path | None,
     output_dir: str | None,
     override: tuple[str, ...],

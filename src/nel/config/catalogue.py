@@ -7,7 +7,9 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Iterable
+from pathlib import Path
 from types import NoneType, UnionType
 from typing import Annotated, Any, Literal, Union, get_args, get_origin
 
@@ -30,18 +32,19 @@ def key_tables() -> str:
 
 
 def _table(model: type[Model]) -> str:
-    lines = [f"### {_title(model)}", "", (model.__doc__ or "").strip().splitlines()[0]]
+    lines = [f"### {title(model)}", "", (model.__doc__ or "").strip().splitlines()[0]]
     if model.later:
         lines += ["", f"Not available yet: {model.later} are refused at planning."]
     if above := parents(model):
-        lines += ["", f"It also has the keys of *{_title(above[0])}*."]
+        lines += ["", f"It also has the keys of *{title(above[0])}*."]
     own = [row for row in rows(model) if row.name in model.__annotations__]
     if own:
         lines += ["", "| key | value | default | in this version |", "|---|---|---|---|", *map(_line, own)]
     return "\n".join([*lines, ""])
 
 
-def _title(model: type[Model]) -> str:
+def title(model: type[Model]) -> str:
+    """What a schema is called in the docs."""
     words = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", model.__name__).lower()
     kind = type_of(model)
     return f"{words} (`type: {kind}`)" if kind else words
@@ -84,3 +87,14 @@ def _default(field: FieldInfo) -> str:
         kind = type_of(type(value))
         return f"`type: {kind}`" if kind else ""
     return "" if value is None or value in ([], {}) else f"`{json.dumps(value)}`"
+
+
+def _rewrite(page: str) -> None:
+    begin, end = "<!-- keys: begin -->\n", "<!-- keys: end -->"
+    text = Path(page).read_text(encoding="utf-8")
+    before, _, rest = text.partition(begin)
+    Path(page).write_text(f"{before}{begin}{key_tables()}{end}{rest.partition(end)[2]}", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    _rewrite(sys.argv[1])

@@ -19,7 +19,7 @@ from nel.config.positions import Node, Place, plain, read_file
 GROUP_KEYS = {"clusters": "cluster"}
 """Groups whose key has another name."""
 
-KEEPS_NULL = frozenset({"shuffle_seed"})
+KEEPS_NULL = frozenset({"exec_server_port", "shuffle_seed"})
 """Keys whose null is a value of its own, other than the default: over another value it is put, not taken away."""
 
 _PACKAGED = Path(__file__).parent / "conf"

@@ -23,6 +23,7 @@ class Shape:
     items: Shape | None = None
     """Of a list or map: what each entry may be."""
     is_map: bool = False
+    """A map of free keys; without `items`, of anything below them."""
 
     def model(self, value: Any) -> type[Model] | None:
         """The model that `value` is checked against, by its `type` where there are several."""
@@ -41,6 +42,8 @@ def type_of(model: type[BaseModel]) -> str | None:
 def shape_of(annotation: Any) -> Shape:
     """What a field's annotation allows."""
     origin = get_origin(annotation)
+    if annotation is Any:
+        return Shape(is_map=True)
     if origin is Annotated:
         return shape_of(get_args(annotation)[0])
     if origin in (Union, UnionType):
@@ -95,7 +98,7 @@ def shape_at(path: ConfigPath) -> Shape | None:
         found += [
             shape.items for shape in shapes if shape.items is not None and (shape.is_map or str(step).isdecimal())
         ]
-        shapes = found or [Shape() for shape in shapes if shape.is_map and not shape.models]
+        shapes = found or [shape for shape in shapes if shape.is_map and not shape.items]
         if not shapes:
             return None
     return shapes[0]

@@ -69,7 +69,7 @@ class _Writer:
         named = is_secret_path(path)
         secret = {name: value for name, value in used.items() if named or is_secret_name(name)}
         self._secret_variables |= secret.keys()
-        self.secrets += [*secret.values(), *([text] if named else _removed(text, redact_text(text)))]
+        self.secrets += [*secret.values(), *([text] if named else _values(_removed(text, redact_text(text))))]
         return Node(text, node.place)
 
     def store(self, written: Node, expanded: Node, path: ConfigPath) -> Any:
@@ -100,6 +100,11 @@ class _Writer:
         template = expand(written.replace("$${", "$$${"), names)
         redacted = redact_text(template)
         return template if all(map(_is_variable, _removed(template, redacted))) else redacted
+
+
+def _values(parts: list[str]) -> list[str]:
+    """Each part, and the password alone of one that also names a user."""
+    return [value for part in parts for value in (part, part.rpartition(":")[2])]
 
 
 def _is_variable(text: str) -> bool:

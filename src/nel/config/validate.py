@@ -161,7 +161,7 @@ def _reason(path: ConfigPath, error: Any, context: Any) -> str:
         return f"expected {_EXPECTED[kind]}, not {_shown(path, value)}{quote}"
     if kind in _LIMITS:
         words, name = _LIMITS[kind]
-        return f"must be {words} {context[name]}, not {_shown(path, value)}"
+        return f"must be {words} {context[name]:g}, not {_shown(path, value)}"
     if kind == "literal_error":
         options = [part.strip(" '") for part in context["expected"].replace(" or ", ", ").split(",")]
         near = get_close_matches(str(value), options, n=1)

@@ -69,6 +69,8 @@ class CellPlan:
             data=self.env.data_identity(),
             planned=self.attempts,
             repeats=self.settings.repeats,
+            bounds=self.env.reward_bounds,
+            cluster_by=self.env.cluster_by,
             error_policy=self.settings.error_policy,
             max_error_rate=self.settings.max_error_rate,
             versions={"nel": nel.__version__, "python": platform.python_version()},
@@ -194,20 +196,22 @@ async def evaluate_cell(
         await asyncio.shield(asyncio.to_thread(_derive_partial, run, info, directory, plan))
         raise
     notes += run.notes
+    open_attempts, tally = run.open_attempts(), run.tally
     try:
         await asyncio.to_thread(compact, directory, run.ledger, plan.indexes, plan.settings.repeats)
     except OSError as error:
         notes.append(f"{directory}: the logs could not be compacted ({error}); they are complete, but not in order")
         bundle = await asyncio.to_thread(_derive_partial, run, info, directory, plan)
     else:
+        del run  # its index is no longer needed, and deriving has arrays of its own
         bundle = await asyncio.to_thread(lambda: derive(directory, info, pairs_from_logs(directory)))
     if on_progress is not None:
-        on_progress(run.tally)
+        on_progress(tally)
     return CellResult(
         bundle=bundle,
         bundle_path=directory / f"eval-{plan.name}.json",
         notes=notes,
-        open_attempts=run.open_attempts(),
+        open_attempts=open_attempts,
     )
 
 

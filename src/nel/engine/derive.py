@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
 import msgspec
+import numpy as np
+import numpy.typing as npt
 
 from nel.core.contract import encode_json
 from nel.core.disk import write_atomic
@@ -99,6 +101,10 @@ class CellInfo(msgspec.Struct, kw_only=True):
     """What the problems were made from."""
     planned: int
     repeats: int
+    bounds: tuple[float, float] | None = None
+    """The range of the rewards, where the benchmark declares it."""
+    cluster_by: str = "cluster"
+    """What the clusters are."""
     error_policy: str = "exclude"
     max_error_rate: float = 0.05
     versions: dict[str, str] = {}
@@ -150,26 +156,50 @@ def pairs_from_ledger(cell: Path, ledger: Ledger, indexes: Indexes, repeats: int
             file.close()
 
 
-@dataclass(slots=True)
+class _Names:
+    """A small number for each name, -1 for none."""
+
+    def __init__(self) -> None:
+        self._codes: dict[str, int] = {}
+        self.column = array("i")
+
+    def add(self, name: str | None) -> None:
+        self.column.append(-1 if name is None else self._codes.setdefault(name, len(self._codes)))
+
+    def used(self) -> npt.NDArray[np.int64] | None:
+        """The column, or None where no name was given."""
+        return np.array(self.column, dtype=np.int64) if self._codes else None
+
+    def names(self) -> list[str | None]:
+        """The column in words."""
+        words = [*self._codes, None]
+        return [words[code] for code in self.column]
+
+    @property
+    def given(self) -> bool:
+        """Whether there is any name."""
+        return bool(self._codes)
+
+
+@dataclass(slots=True, kw_only=True)
 class _Columns:
     """The rewards of one metric, with what they are clustered by."""
 
+    cluster_by: str
+    bounds: tuple[float, float] | None
     values: array[float] = field(default_factory=lambda: array("d"))
-    problems: array[int] = field(default_factory=lambda: array("q"))
-    categories: list[str | None] = field(default_factory=list)
-    clusters: list[str | None] = field(default_factory=list)
+    problems: array[int] = field(default_factory=lambda: array("i"))
+    categories: _Names = field(default_factory=_Names)
+    clusters: _Names = field(default_factory=_Names)
     answers: list[Any] = field(default_factory=list)
     unscored: int = 0
     error: int = 0
     unscored_by: Counter[str] = field(default_factory=Counter)
     error_by: Counter[str] = field(default_factory=Counter)
 
-    def add(self, row: ScoreRow, outcome: Outcome, value: float | None, *, keep_answer: bool) -> None:
+    def add(self, row: ScoreRow, outcome: Outcome, value: float | None, *, keep_answer: bool = False) -> None:
         if outcome is Outcome.SCORED and value is not None:
-            self.values.append(value)
-            self.problems.append(row.problem_idx)
-            self.categories.append(_shared(row.category))
-            self.clusters.append(_shared(row.cluster))
+            self.take(value, row.problem_idx, row.category, row.cluster)
             if keep_answer:
                 self.answers.append(row.extracted_answer)
             return
@@ -181,50 +211,59 @@ class _Columns:
         if row.category is not None:
             by[row.category] += 1
 
+    def take(self, value: float, problem: int, category: str | None, cluster: str | None) -> None:
+        self.values.append(value)
+        self.problems.append(problem)
+        self.categories.add(category)
+        self.clusters.add(cluster)
+
+    def mean(self) -> float | None:
+        return estimate_mean(self.values, self.problems).value
+
     def shape(self) -> dict[str, Any]:
         return {
-            "clusters": self.clusters if any(name is not None for name in self.clusters) else None,
+            "clusters": self.clusters.used(),
+            "cluster_by": self.cluster_by,
             "unscored": self.unscored,
             "error": self.error,
         }
 
-
-_names: dict[str, str] = {}
-
-
-def _shared(name: str | None) -> str | None:
-    """One string object for a name, however often it is decoded."""
-    return None if name is None else _names.setdefault(name, name)
+    def estimate(self) -> Estimate:
+        return estimate_mean(self.values, self.problems, bounds=self.bounds, **self.shape())
 
 
 def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
     """Writes `eval-<name>.json`, `runtime_stats.json` and `failure_analysis.json`; returns the bundle."""
-    headline, with_zeros = _Columns(), _Columns()
+    headline = _Columns(cluster_by=info.cluster_by, bounds=info.bounds)
     others: dict[str, _Columns] = {}
+    zeros: list[tuple[int, str | None, str | None]] = []
     collector = ArtifactCollector()
-    problems: set[int] = set()
     counts = Counter[str]()
     last = 0.0
-    unmeasured = 0
+    samples, problem, unmeasured = 0, -1, 0
     for attempt, row in pairs:
         collector.add(attempt, row)
-        problems.add(row.problem_idx)
+        samples += row.problem_idx != problem
+        problem = row.problem_idx
         counts[row.outcome.value] += 1
         last = max(last, attempt.timestamp + attempt.timing.total_ms / 1000)
         headline.add(row, row.outcome, row.reward, keep_answer=info.repeats > 1)
         if row.outcome is Outcome.ERROR:
-            with_zeros.add(row, Outcome.SCORED, 0.0, keep_answer=False)
-        else:
-            with_zeros.add(row, row.outcome, row.reward, keep_answer=False)
+            zeros.append((row.problem_idx, row.category, row.cluster))
+            unmeasured += not row.scorer_rewards
         for name, metric in row.scorer_rewards.items():
-            others.setdefault(name, _Columns()).add(row, metric.outcome, metric.value, keep_answer=False)
-        unmeasured += row.outcome is Outcome.ERROR and not row.scorer_rewards
-    chosen = with_zeros if info.error_policy == "zero" else headline
-    binary = all(value in {0.0, 1.0} for value in chosen.values)
-    scores = _scores(chosen, info.repeats, binary=binary)
+            if name not in others:
+                others[name] = _Columns(cluster_by=info.cluster_by, bounds=None)
+            others[name].add(row, metric.outcome, metric.value)
+    excluding = headline.mean()
+    scores, categories = _scores(headline, info.repeats), _categories(headline)
+    for zero in zeros:
+        headline.take(0.0, *zero)
+    if info.error_policy == "zero":
+        scores, categories = _scores(headline, info.repeats), _categories(headline)
     for name, columns in sorted(others.items()):
         columns.error += unmeasured
-        scores[f"scorer:{name}"] = estimate_mean(columns.values, columns.problems, **columns.shape())
+        scores[f"scorer:{name}"] = columns.estimate()
     runtime, failures = collector.runtime_stats().to_dict(), collector.failure_report().to_dict()
     errors = counts[Outcome.ERROR.value]
     attempted = sum(counts.values())
@@ -239,11 +278,11 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
         "config": {name: value for name, value in info.config.items() if name != "config_hash"},
         "benchmark": {
             "name": info.name,
-            "samples": len(problems),
+            "samples": samples,
             "repeats": info.repeats,
             "primary": next(iter(scores)),
             "scores": scores,
-            "categories": _categories(chosen),
+            "categories": categories,
         },
         "counts": {
             "planned": info.planned,
@@ -252,10 +291,7 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
             "unscored": counts[Outcome.UNSCORED.value],
             "error": errors,
         },
-        "means": {
-            "excluding_errors": _mean(headline).value,
-            "errors_as_zero": _mean(with_zeros).value,
-        },
+        "means": {"excluding_errors": excluding, "errors_as_zero": headline.mean()},
         "error_policy": info.error_policy,
         "max_error_rate": info.max_error_rate,
         "identity": info.identity,
@@ -274,16 +310,12 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
     return bundle
 
 
-def _mean(columns: _Columns) -> Estimate:
-    return estimate_mean(columns.values, columns.problems, **columns.shape())
-
-
-def _scores(columns: _Columns, repeats: int, *, binary: bool) -> dict[str, Estimate]:
+def _scores(columns: _Columns, repeats: int) -> dict[str, Estimate]:
     """Headline first. Rewards that are all 0 or 1 are passes, any others are means."""
     shape = columns.shape()
-    if not binary or not columns.values:
-        return {"mean_reward": estimate_mean(columns.values, columns.problems, **shape)}
-    scores = {"pass@1": estimate_mean(columns.values, columns.problems, **shape)}
+    if not columns.values or any(value not in {0.0, 1.0} for value in columns.values):
+        return {"mean_reward": columns.estimate()}
+    scores = {"pass@1": columns.estimate()}
     for k in _ks(repeats):
         scores[f"pass@{k}"] = estimate_pass_at_k(columns.values, columns.problems, k, **shape)
     for k in _ks(repeats):
@@ -302,15 +334,16 @@ def _ks(repeats: int) -> list[int]:
 
 
 def _categories(columns: _Columns) -> dict[str, Any]:
-    names: list[Hashable] = list(columns.categories)
-    if not any(name is not None for name in names) and not columns.error_by and not columns.unscored_by:
+    if not columns.categories.given and not columns.error_by and not columns.unscored_by:
         return {}
     shape = columns.shape()
     estimates = category_breakdown(
         columns.values,
         columns.problems,
-        names,
+        columns.categories.names(),
         clusters=shape["clusters"],
+        cluster_by=columns.cluster_by,
+        bounds=columns.bounds,
         unscored=columns.unscored_by,
         error=columns.error_by,
     )

@@ -124,10 +124,10 @@ class Known:
                 known._add(1, offset, len(line), _heads.decode(line), permanent_errors)
             except msgspec.DecodeError as error:
                 known.problems.append(f"{cell / SUPERSEDED}: at byte {offset}: {error}")
-        for log, head_type in ((TRAJECTORIES, AttemptHead), (RESULTS, ScoreHead)):
-            heads = scan_log(cell / log, head_type, problems=known.problems)
-            for offset, length, head in heads:
-                known._add(0, offset, length, head, permanent_errors)
+        for offset, length, attempt in scan_log(cell / TRAJECTORIES, AttemptHead, problems=known.problems):
+            known._add(0, offset, length, attempt, permanent_errors)
+        for offset, length, score in scan_log(cell / RESULTS, ScoreHead, problems=known.problems):
+            known._add(0, offset, length, score, permanent_errors)
         known.attempts.freeze()
         known.scores.freeze()
         return known

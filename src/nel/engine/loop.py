@@ -74,7 +74,7 @@ class CellRun:
     _scores: RecordLog = field(init=False)
     _prepared: dict[int, _Prepared] = field(default_factory=dict)
     _seeding: dict[int, asyncio.Future[_Prepared]] = field(default_factory=dict)
-    _occurrences: Occurrences = field(default_factory=Occurrences)
+    _occurrences: Occurrences = field(init=False)
     _choices: int = field(init=False)
     _groups: int = field(init=False)
     _spill: Spill = field(init=False)
@@ -84,6 +84,7 @@ class CellRun:
         self.ledger = Ledger(len(self.indexes) * self.settings.repeats)
         self._choices = min(getattr(self.solver, "choices", 1), self.settings.repeats)
         self._groups = -(-self.settings.repeats // self._choices)
+        self._occurrences = Occurrences(len(self.indexes))
         self._spill = Spill(self.directory)
         self._reads = tuple(getattr(self.solver, "reads_metadata", ()))
 
@@ -100,7 +101,7 @@ class CellRun:
         """Attempts and measures what is not known; cancelling it keeps all that was recorded."""
         self._attempts = self.writer.open(self.directory / TRAJECTORIES)
         self._scores = self.writer.open(self.directory / RESULTS)
-        self.tally.planned = self.planned
+        self.tally.plan(len(self.indexes), self.settings.repeats)
         for log in (self._attempts, self._scores):
             if log.torn_bytes:
                 self.notes.append(f"{log.path}: a half-written last line ({log.torn_bytes} bytes) was cut")
@@ -121,6 +122,7 @@ class CellRun:
             await self.writer.drain()
             self._attempts.close()
             self._scores.close()
+            self.known = None
 
     async def _tick(self, pool: Pool[int]) -> None:
         while self.on_progress is not None:
@@ -212,7 +214,7 @@ class CellRun:
             self.ledger.score(unit, score_line.file, score_line.offset, score_line.length)
             if score_line.label != prepared.idx:
                 self.ledger.moved[unit] = True
-            self.tally.add_known(self._stored(score_line, RESULTS, ScoreRecord))
+            self.tally.add_known(position, self._stored(score_line, RESULTS, ScoreRecord))
         else:
             attempt = self._spill.restore(self._stored(line, TRAJECTORIES, AttemptRecord))
             attempt.problem_idx = prepared.idx
@@ -346,7 +348,7 @@ class CellRun:
         )
         line = encode_json(score)
         self.ledger.score(unit, 0, self._scores.append(line), len(line))
-        self.tally.add(attempt, score)
+        self.tally.add(unit // self.settings.repeats, attempt, score)
         if score.outcome is Outcome.ERROR and attempt.model_error is None and self.settings.error_policy == "abort":
             raise CellAbortedError(
                 f"{self.env.name}: problem {attempt.problem_idx} could not be scored: {score.error}",

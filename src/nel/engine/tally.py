@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import math
 import time
 from collections import Counter
 from dataclasses import dataclass, field
 
+from nel.metrics.running import RunningMean
 from nel.observability.records import AttemptRecord, Outcome, ScoreRecord
 
 
@@ -28,8 +28,7 @@ class Tally:
     in_flight: int = 0
     retries: int = 0
     started: float = field(default_factory=time.monotonic)
-    _sum: float = 0.0
-    _squares: float = 0.0
+    _mean: RunningMean = field(default_factory=lambda: RunningMean(0))
 
     @property
     def done(self) -> int:
@@ -43,20 +42,21 @@ class Tally:
 
     @property
     def mean(self) -> float | None:
-        """Running mean of the rewards."""
-        return self._sum / self.scored if self.scored else None
+        """Running mean over problems."""
+        return self._mean.mean
 
-    @property
-    def half_width(self) -> float | None:
-        """Half of the running mean's 95 % interval, as if attempts were independent: for the display alone."""
-        if self.scored < 2:
-            return None
-        variance = (self._squares - self._sum * self._sum / self.scored) / (self.scored - 1)
-        return 1.96 * math.sqrt(max(0.0, variance) / self.scored)
+    def interval(self) -> tuple[float, float] | None:
+        """Its 95 % interval, clustered by problem."""
+        return self._mean.interval()
 
-    def add(self, attempt: AttemptRecord, score: ScoreRecord) -> None:
-        """Count an attempt that was made or measured now."""
-        self._count(score)
+    def plan(self, problems: int, repeats: int) -> None:
+        """Expect `repeats` attempts at each of so many problems."""
+        self.planned = problems * repeats
+        self._mean = RunningMean(problems)
+
+    def add(self, place: int, attempt: AttemptRecord, score: ScoreRecord) -> None:
+        """Count an attempt at the plan's problem `place` that was made or measured now."""
+        self._count(place, score)
         if score.outcome is Outcome.ERROR and not (attempt.model_error is not None and attempt.model_error.permanent):
             self.transient += 1
         if attempt.model is not None:
@@ -64,17 +64,15 @@ class Tally:
             if attempt.model.cost is not None:
                 self.cost = (self.cost or 0.0) + attempt.model.cost
 
-    def add_known(self, score: ScoreRecord) -> None:
+    def add_known(self, place: int, score: ScoreRecord) -> None:
         """Count an attempt of an earlier run."""
         self.known += 1
-        self._count(score)
+        self._count(place, score)
 
-    def _count(self, score: ScoreRecord) -> None:
+    def _count(self, place: int, score: ScoreRecord) -> None:
         if score.outcome is Outcome.SCORED:
             self.scored += 1
-            reward = score.reward or 0.0
-            self._sum += reward
-            self._squares += reward * reward
+            self._mean.add(place, score.reward or 0.0)
         elif score.outcome is Outcome.UNSCORED:
             self.unscored += 1
         else:

@@ -60,6 +60,10 @@ class EvalEnvironment(ABC):
     name: str = ""
     version: str = "1"
     """Raise it when `verify` changes what it returns for the same answer."""
+    reward_bounds: tuple[float, float] | None = None
+    """The range that every reward lies in; intervals of graded rewards are clipped to it."""
+    cluster_by: str = "cluster"
+    """What `SeedResult.cluster` is (`passage`, `subject`, ...), for the method that an interval names."""
     generation: Mapping[str, Any] = {}
     """What the problems need to be sent (`max_tokens`, `logprobs`, ...), under the user's own parameters."""
     endpoint_type: str = "chat"

@@ -170,16 +170,16 @@ class _Suite:
 
 def snapshot(tally: Tally) -> ProgressSnapshot:
     """What the display shows of a cell."""
-    mean, half = tally.mean, tally.half_width
+    interval = tally.interval()
     return ProgressSnapshot(
         done=tally.done,
         total=tally.planned,
         scored=tally.scored,
         unscored=tally.unscored,
         errors=dict(tally.errors),
-        mean=mean,
-        ci_lower=mean - half if mean is not None and half is not None else None,
-        ci_upper=mean + half if mean is not None and half is not None else None,
+        mean=tally.mean,
+        ci_lower=interval[0] if interval else None,
+        ci_upper=interval[1] if interval else None,
         tokens=tally.tokens,
         cost=tally.cost,
         elapsed=tally.elapsed,

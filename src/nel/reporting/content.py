@@ -130,11 +130,11 @@ def _cell_warnings(cell: CellView) -> Iterator[str]:
     if counts.error:
         without, zero = number(cell.means.excluding_errors), number(cell.means.errors_as_zero)
         yield (
-            f"{_attempts(counts.error)} ended in errors and were not measured: "
-            f"the mean reward is {without} without them, {zero} with each of them as 0."
+            f"{_attempts(counts.error)} not measured (errors): "
+            f"the mean reward is {without} without them, {zero} with each as 0."
         )
     if counts.unscored:
-        yield f"{_attempts(counts.unscored)} answered but not graded; left out of every mean."
+        yield f"{_attempts(counts.unscored)} answered but not graded: in no mean."
     missing = counts.planned - counts.scored - counts.unscored - counts.error
     if missing > 0:
         yield f"{_attempts(missing)} planned but not made."

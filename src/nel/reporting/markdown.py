@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import astuple
+from itertools import islice
 
 from nel.observability.failures import CATEGORIES
 from nel.observability.format import format_count, format_percent
@@ -12,6 +13,7 @@ from nel.reporting.run_view import CellView, MetricView, RunView
 from nel.reporting.text import excerpt, markdown
 
 _EXCERPT = 200
+_CATEGORIES = 200
 _WIDEST = 48
 
 
@@ -54,7 +56,11 @@ def _cell(view: RunView, cell: CellView) -> Iterator[str]:
     if cell.metrics:
         yield from _section("Metrics", _estimates("Metric", cell.metrics, with_method=True))
     if cell.categories:
-        yield from _section("Categories", _estimates("Category", cell.categories, with_method=False))
+        shown = dict(islice(cell.categories.items(), _CATEGORIES))
+        yield from _section("Categories", _estimates("Category", shown, with_method=False))
+        if hidden := len(cell.categories) - len(shown):
+            yield f"{format_count(hidden)} more categories are in {markdown(cell.bundle or '')}."
+            yield ""
     if runtime := content.runtime_facts(cell):
         yield from _section("Runtime", _facts(runtime))
     yield from _failures(view, cell)
