@@ -103,7 +103,17 @@ def test_the_schema_of_a_map_is_found_by_its_type():
     assert model_at(("benchmarks", 0, "params"), raw) is None
 
 
-def test_loading_a_small_package_needs_no_heavy_module():
+def test_the_public_names_can_be_imported():
+    import nel.config
+
+    names = ["EvalConfig", "LoadedConfig", "compose_config", "json_schema", "load_config", "parse_eval_config"]
+    names += ["get_default", "plan_check", "quick_config", "set_default", "unset_default"]
+    assert set(names) <= set(dir(nel.config))
+    for name in names:
+        assert callable(getattr(nel.config, name))
+
+
+def test_importing_the_package_and_the_defaults_needs_no_heavy_module():
     code = "import sys, nel.config, nel.config.defaults; print({'pydantic', 'ruamel.yaml', 'numpy'} & set(sys.modules))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
     assert done.stdout.strip() == "set()"

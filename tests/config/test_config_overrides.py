@@ -95,7 +95,7 @@ def test_an_override_may_change_a_variable_of_the_config():
 
 json_values = st.recursive(
     st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=30), inner, max_size=4),
     max_leaves=10,
 )
 keys = st.text(st.characters(exclude_characters='"=', exclude_categories=["C", "Z"]), min_size=1, max_size=5)

@@ -9,6 +9,7 @@ import time
 import msgspec
 import pytest
 
+from nel.core import disk
 from nel.core.errors import RunDirError
 from nel.core.lock import (
     HEARTBEAT_NAME,
@@ -221,25 +222,29 @@ def test_an_owner_learns_that_it_was_replaced_and_leaves_the_new_owner_alone(tmp
     assert b"theirs" in (tmp_path / HEARTBEAT_NAME).read_bytes()
 
 
-def test_of_two_that_take_over_together_one_wins(tmp_path, monkeypatch):
+def test_of_several_that_take_over_together_one_wins(tmp_path, monkeypatch):
+    """All have judged the old owner dead before one of them writes, and all have written when the settling ends."""
     without_kernel_locks(monkeypatch)
     beat_of(tmp_path, pid=ended_process())
-    won, refused = [], []
-    barrier = threading.Barrier(4)
+    judged, settled = threading.Barrier(3), threading.Barrier(3)
+    waits, won, refused = [], [], []
+    write = disk.write_atomic
+    monkeypatch.setattr(disk, "write_atomic", lambda *args: (judged.wait(10), write(*args)))
+    monkeypatch.setattr(time, "sleep", lambda seconds: (waits.append(seconds), settled.wait(10)))
 
     def take():
-        barrier.wait()
         try:
             won.append(lock_directory(tmp_path, Pace(interval=60, stale_after=60, settle=0.3)))
         except RunDirError as error:
             refused.append(error)
 
-    threads = [threading.Thread(target=take) for _ in range(4)]
+    threads = [threading.Thread(target=take) for _ in range(3)]
     for thread in threads:
         thread.start()
     for thread in threads:
         thread.join()
-    assert (len(won), len(refused)) == (1, 3)
+    assert (len(won), len(refused)) == (1, 2)
+    assert waits == [0.3] * 3
     won[0].release()
 
 

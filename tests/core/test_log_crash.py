@@ -94,14 +94,14 @@ def test_killed_at_a_chosen_call_of_a_commit_loses_nothing_acknowledged(tmp_path
 def test_killed_at_random_again_and_again_a_run_goes_on_without_loss(tmp_path):
     randomness = random.Random(20)
     acknowledged, attempts, scores = [], 0, 0
-    for _ in range(8):
+    for _ in range(5):
         if attempts > scores:  # the resumed run would measure these again: here, take the attempts back
             path = tmp_path / "run/cell/attempts.jsonl"
             replace_log(path, path.read_bytes().splitlines()[:scores])
         with start(tmp_path / "run", first=scores) as process:
             assert process.stdout.readline() == "ready\n"
-            acknowledged += [int(process.stdout.readline()) for _ in range(randomness.randrange(1, 120))]
+            acknowledged += [int(process.stdout.readline()) for _ in range(randomness.randrange(1, 80))]
             os.kill(process.pid, signal.SIGKILL)
             acknowledged += [int(word) for word in process.stdout.read().split()]
         attempts, scores = check_what_was_left(tmp_path / "run", acknowledged)
-    assert scores > 100
+    assert scores > 50

@@ -135,6 +135,7 @@ CachePath = Annotated[str | None, BeforeValidator(_path_or_off), Also({"const": 
 class ModelService(Model):
     """What every service that answers prompts has."""
 
+    protocol: Protocol = key("chat_completions", "Wire format; by default what an endpoint's URL ends in says.")
     api_key: str | None = key(None, "Sent as a bearer token; write it as `${NAME}`.")
     identity: Name | None = key(None, "Stands for URL and model in the identity of results, so that they may move.")
     max_concurrent: Count | None = key(None, "Most requests in flight, over all benchmarks.")
@@ -179,7 +180,6 @@ class ApiService(ModelService):
     type: Literal["api"] = key(..., "An endpoint that is there already.")
     url: str | None = key(None, "The whole URL that requests go to, as in https://host/v1/chat/completions.")
     urls: list[str] = key(list, "Several replicas of one service, instead of `url`.")
-    protocol: Protocol = key("chat_completions", "Wire format; by default what the URL ends in says.")
     model: str | None = key(None, "The model's name as sent; by default the only one that the endpoint lists.")
     health_path: str | None = key(None, "Path that must answer before the first request.")
 
@@ -225,7 +225,6 @@ class ManagedService(ModelService):
 
     model: Name = key(..., "The model: a name on the hub, or a path.")
     served_model_name: str | None = key(None, "Name that requests use; by default `model`.")
-    protocol: Protocol = key("chat_completions", "Wire format.")
     health_path: str = key("/health", "Path that answers once the server is ready.")
     startup_timeout: Positive = key(600.0, "Seconds until it must be ready.")
     extra_env: dict[str, str] = key(dict, "Environment variables of the server.")

@@ -9,7 +9,7 @@ _JOINERS = "\u200c\u200d"
 # What begins emphasis, code, a table's next cell, a link, an entity, HTML, strikethrough or mathematics. Only that is
 # escaped, so that the raw text stays readable.
 _MARKDOWN = re.compile(
-    r"""[\\`*<]
+    r"""[\\`*|<]
     | (?<![^\W_])_ | _(?![^\W_])
     | \](?=[(\[:])
     | &(?=\#?\w+;)

@@ -100,11 +100,11 @@ def multichoice_regex(
     """
     options = choices if choices is not None else sample.metadata.get("choices")
     texts = [str(option) for option in options] if isinstance(options, list | tuple) else None
-    gold = _gold_letter(sample.target, letters, texts)
     if pattern is None:
         found = extract_choice(sample.response, letters=letters, choices=texts)
     else:
         found = extract_pattern(sample.response, _compiled(pattern))
+    gold = _gold_letter(sample.target, letters, texts)
     correct = found is not None and found.text.upper() == gold
     return _verdict("multichoice_regex", sample, correct=correct, found=found)
 
