@@ -7,8 +7,9 @@ import sys
 import pytest
 from core_faults import every_failure, mounted_tmpfs, read_only
 
-from nel.core.disk import TEMPORARY_PREFIX
+from nel.core.disk import TEMPORARY_PREFIX, write_atomic
 from nel.core.errors import RunDirError
+from nel.core.lock import HEARTBEAT_NAME, LOCK_NAME, HeartbeatLock, Pace
 from nel.core.rundir import RunDir, Stage
 
 
@@ -102,6 +103,19 @@ def test_whichever_call_fails_on_opening_the_earlier_run_is_whole_and_the_next_t
                 assert contents(path) == {name: text for name, text in before.items() if name != "report.md"}
             else:
                 assert contents(path / "previous" / run_id) == before
+
+
+def test_a_run_that_was_taken_over_writes_no_more(tmp_path, monkeypatch):
+    quick = Pace(interval=0.01, stale_after=60, settle=0)
+    monkeypatch.setattr("nel.core.rundir.lock_directory", lambda folder: HeartbeatLock(folder, quick))
+    (tmp_path / LOCK_NAME).touch()
+    with start(tmp_path) as run:
+        write_atomic(tmp_path / HEARTBEAT_NAME, b"of another process")
+        run._lock._thread.join(10)
+        before = (tmp_path / "manifest.json").read_bytes()
+        with pytest.raises(RunDirError, match="taken over"):
+            run.finish(Stage.COMPLETED)
+        assert (tmp_path / "manifest.json").read_bytes() == before
 
 
 KILLED = """

@@ -1,10 +1,12 @@
 """A built-in scorer is known by its version, so its code may not change under one.
 
 When a test here fails: if some reply may now get another verdict, raise the scorer's version in
-`nel.scoring.scorers.VERSIONS`; in either case run `python tests/scoring/test_scorer_versions.py` to pin the new code.
+`nel.scoring.scorers.VERSIONS`; in either case pin the new code with
+`UPDATE_PINS=1 pytest tests/scoring/test_scorer_versions.py`.
 """
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -26,6 +28,10 @@ CODE = {
 
 def pins():
     return {name: {"version": scorers.VERSIONS[name], "code": source_digest(*code)} for name, code in CODE.items()}
+
+
+if os.environ.get("UPDATE_PINS"):
+    PINS.write_text(json.dumps(pins(), indent=2) + "\n")
 
 
 def test_every_scorer_has_a_version_and_a_pin():
@@ -50,7 +56,3 @@ def test_a_comment_is_no_change_and_a_condition_is(tmp_path, monkeypatch):
         (tmp_path / f"pinned_{number}.py").write_text(code)
         digests.append(source_digest(__import__(f"pinned_{number}")))
     assert digests[0] == digests[1] != digests[2]
-
-
-if __name__ == "__main__":
-    PINS.write_text(json.dumps(pins(), indent=2) + "\n")

@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import nel
 from nel.core.digest import digest_value
 from nel.core.disk import write_atomic
 from nel.core.errors import ServiceError, UsageError
@@ -60,7 +59,7 @@ class CellPlan:
             raise ServiceError(f"{self.name}: the solver is not the one that was planned with")
         return replace(self, solver=solver)
 
-    def info(self, run_id: str) -> CellInfo:
+    def info(self, run_id: str, nel_version: str) -> CellInfo:
         """What the run keeps of the plan to derive the bundle again."""
         return CellInfo(
             name=self.name,
@@ -73,7 +72,7 @@ class CellPlan:
             cluster_by=self.env.cluster_by,
             error_policy=self.settings.error_policy,
             max_error_rate=self.settings.max_error_rate,
-            versions={"nel": nel.__version__, "python": platform.python_version()},
+            versions={"nel": nel_version, "python": platform.python_version()},
             run_id=run_id,
             choice=self.choice,
         )
@@ -156,7 +155,7 @@ async def evaluate_cell(
     directory: Path,
     *,
     writer: LogWriter,
-    run_id: str,
+    info: CellInfo,
     redactor: Redactor | None = None,
     on_progress: Callable[[Tally], None] | None = None,
 ) -> CellResult:
@@ -183,12 +182,11 @@ async def evaluate_cell(
         identities=plan.identities,
         directory=directory,
         writer=writer,
-        run_id=run_id,
+        run_id=info.run_id,
         redactor=redactor or Redactor([]),
         known=known,
         on_progress=on_progress,
     )
-    info = plan.info(run_id)
     notes = list(known.problems) if known else []
     try:
         await run.run()

@@ -63,8 +63,9 @@ def compact(cell: Path, ledger: Ledger, indexes: Ints, repeats: int) -> None:
     superseded = cell / SUPERSEDED
     superseded.touch()
     with superseded.open("rb") as old:
-        unused = (line for column in columns for line in _unused(column))
-        replace_log(superseded, _united(old, unused))
+        leftovers = [column for column in columns if not _covers(column)]
+        if leftovers:
+            replace_log(superseded, _united(old, (line for column in leftovers for line in _unused(column))))
         for column in columns:
             replace_log(column.path, _lines(column, old, moved, labels))
         promoted = np.concatenate([column.offset[column.file == 1] for column in columns])
@@ -73,6 +74,11 @@ def compact(cell: Path, ledger: Ledger, indexes: Ints, repeats: int) -> None:
             replace_log(superseded, _without(current, set(promoted.tolist())))
     if not superseded.stat().st_size:
         superseded.unlink()
+
+
+def _covers(column: _Column) -> bool:
+    """Whether the plan uses every line of the log."""
+    return int((column.length[column.file == 0].astype(np.int64) + 1).sum()) == column.path.stat().st_size
 
 
 def _is_compact(column: _Column) -> bool:

@@ -189,7 +189,17 @@ class CellRun:
     def _withhold(self, problem: SeedResult) -> SeedResult:
         """The problem as the solver sees it."""
         metadata = {name: problem.metadata[name] for name in self._reads if name in problem.metadata}
-        return replace(problem, expected_answer=None, metadata=metadata)
+        return SeedResult(
+            prompt=problem.prompt,
+            metadata=metadata,
+            messages=problem.messages,
+            system=problem.system,
+            images=problem.images,
+            tools=problem.tools,
+            problem_id=problem.problem_id,
+            category=problem.category,
+            cluster=problem.cluster,
+        )
 
     def _release(self, position: int, prepared: _Prepared) -> None:
         prepared.left -= 1

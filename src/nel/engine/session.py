@@ -115,13 +115,14 @@ class Session:
         """Runs a cell and notes how it ended; an error is noted and raised."""
         name = str(key)
         path = self.run.cell_dir(name, directory, benchmark=key.benchmark, model=key.model, variant=key.variant)
-        self.note_plan(name, plan.digest, plan.info(self.run.manifest.run_id))
+        info = plan.info(self.run.manifest.run_id, self.run.manifest.nel_version)
+        self.note_plan(name, plan.digest, info)
         try:
             result = await evaluate_cell(
                 plan,
                 path,
                 writer=self.writer,
-                run_id=self.run.manifest.run_id,
+                info=info,
                 redactor=self.redactor,
                 on_progress=on_progress,
             )

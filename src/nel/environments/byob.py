@@ -250,9 +250,7 @@ class ByobEnvironment(EvalEnvironment):
 
     @staticmethod
     def _is_own(file: Path) -> bool:
-        import nel
-
-        return file.is_relative_to(Path(nel.__file__).parent)
+        return file.is_relative_to(Path(__file__).parents[1])
 
     async def close(self) -> None:
         """Close the data's files."""

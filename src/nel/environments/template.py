@@ -191,6 +191,8 @@ class JinjaTemplate(Template):
         named = meta.find_undeclared_variables(environment.parse(text))
         self.roots = frozenset()  # a name may stand in a branch that a row does not reach
         self.fixed = not named
+        if "self" in columns and re.search(r"\bself\b(?!['\"])", text):
+            raise DataError("the prompt: in Jinja `self` is the template", hint="The column is row['self'].")
         mixed = [column for column in columns if f"{{{column}}}" in re.sub(r"\{\{.*?\}\}|\{%.*?%\}", "", text)]
         if mixed:
             raise DataError(

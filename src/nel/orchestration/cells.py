@@ -164,7 +164,8 @@ async def _plan(
 ) -> Cell:
     env = await build_environment(entry)
     client = await services.unstarted_client(entry.service) if entry.service else None
-    solver = await build_solver(entry, env, client, services.config(entry.service))
+    service = services.config(entry.service)
+    solver = await build_solver(entry, env, client, service)
     settings = client.settings if client else None
     config: dict[str, Any] = {
         "solver": {"type": entry.solver.type},
@@ -172,8 +173,9 @@ async def _plan(
         "error_policy": entry.errors[0],
         "max_error_rate": entry.errors[1],
     }
-    if settings is not None:
+    if settings is not None and service is not None:
         identity = solver_identity(solver)
+        config |= {"currency": service.prices.currency} if service.prices else {}
         config |= {
             "model": settings.model,
             "base_url": settings.declared_identity or settings.identity()["url"],

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import os
 import signal
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from nel.config.clusters import Cluster
 from nel.config.load import LoadedConfig
 from nel.config.planning import plan_check
 from nel.core.disk import write_atomic
@@ -69,7 +72,10 @@ def run_local(
     directory = run_directory(loaded, resume=resume, shard=shard)
     suite = _Suite(loaded, directory, shard, retry_errors, progress or NullProgress())
     try:
-        with Session.open(directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets) as session:
+        with (
+            _environment(loaded.config.cluster),
+            Session.open(directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets) as session,
+        ):
             if started is not None:
                 started(directory)
             write_atomic(directory / "config.yaml", loaded.to_yaml(), mode=0o600)
@@ -80,6 +86,18 @@ def run_local(
         suite.progress.close()
     suite.result.reports = write_reports(directory, loaded.config.output.report)
     return suite.result
+
+
+@contextlib.contextmanager
+def _environment(cluster: Cluster) -> Iterator[None]:
+    """Sets the cluster's `container_env` while a run lasts."""
+    before = dict(os.environ)
+    os.environ.update(cluster.container_env)
+    try:
+        yield
+    finally:
+        os.environ.clear()
+        os.environ.update(before)
 
 
 class _Suite:
