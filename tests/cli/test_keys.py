@@ -26,7 +26,9 @@ def test_a_vendors_key_goes_to_the_vendors_hosts_alone(url, name):
 
 def test_nels_own_variable_goes_to_any_endpoint_and_comes_first():
     assert api_key_variable("http://localhost:8000/v1", KEYS | {"NEMO_API_KEY": "m"}) == "NEMO_API_KEY"
-    assert api_key_variable("https://api.openai.com/v1", KEYS | {"NEMO_API_KEY": "m", "NEL_API_KEY": "x"}) == "NEL_API_KEY"
+    assert (
+        api_key_variable("https://api.openai.com/v1", KEYS | {"NEMO_API_KEY": "m", "NEL_API_KEY": "x"}) == "NEL_API_KEY"
+    )
 
 
 def test_an_empty_variable_is_no_key():

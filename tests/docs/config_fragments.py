@@ -29,7 +29,8 @@ def completed(fragment: Any) -> dict[str, Any]:
         return config
     services = config.setdefault("services", {})
     entries = config.setdefault(
-        "benchmarks", [{"name": "gsm8k", "solver": {"type": "simple", "service": name}} for name in services or ["model"]]
+        "benchmarks",
+        [{"name": "gsm8k", "solver": {"type": "simple", "service": name}} for name in services or ["model"]],
     )
     for entry in entries:
         solver = entry.setdefault("solver", {"type": "simple", "service": next(iter(services), "model")})

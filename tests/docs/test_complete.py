@@ -47,7 +47,9 @@ def test_every_command_has_a_section_with_each_of_its_options(name):
             for form in param.opts:
                 assert re.search(rf"`{re.escape(form)}[ `]", section), f"docs/cli.md, {name}: {form} is missing"
         elif isinstance(param, click.Argument):
-            assert f"`{param.make_metavar(click.Context(COMMANDS[name])).strip('[]')}`" in section, f"{name}: {param.name}"
+            assert f"`{param.make_metavar(click.Context(COMMANDS[name])).strip('[]')}`" in section, (
+                f"{name}: {param.name}"
+            )
 
 
 @pytest.mark.parametrize("name", COMMANDS)

@@ -71,3 +71,10 @@ retry_errors_option: Decorator = click.option(
     type=click.Choice(["transient", "all"]),
     help="Which errors a resume tries again: all includes refusals (4xx).  [default: transient]",
 )
+
+
+def yaml_text(text: str) -> str:
+    """A text as the VALUE of an override that is that text, whatever it looks like."""
+    from nel.config.expand import escape
+
+    return "'" + escape(text).replace("'", "''") + "'"

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from nel.cli.options import json_option, override_option, retry_errors_option, verbose_option
+from nel.cli.options import json_option, override_option, retry_errors_option, verbose_option, yaml_text
 from nel.cli.quick import load_quick, quick_options, refuse_quick_flags
 
 
@@ -57,7 +57,7 @@ def run(
 
     if config is not None:
         refuse_quick_flags(ctx)
-        folder = [f"output.dir={_yaml_text(output_dir)}"] if output_dir is not None else []
+        folder = [f"output.dir={yaml_text(output_dir)}"] if output_dir is not None else []
         loaded = load_config(config, overrides=[*override, *folder])
     else:
         loaded = load_quick(quick, output_dir=output_dir, overrides=override)
@@ -70,10 +70,3 @@ def run(
         as_json=as_json,
         arguments=ctx.obj.arguments,
     )
-
-
-def _yaml_text(text: str) -> str:
-    """A text as a YAML value that is that text, whatever it looks like."""
-    from nel.config.expand import escape
-
-    return "'" + escape(text).replace("'", "''") + "'"

@@ -15,7 +15,7 @@ def start(
     loaded: LoadedConfig,
     *,
     resume: bool,
-    retry_errors: Literal["transient", "all"] | str,
+    retry_errors: str,
     dry_run: bool,
     background: bool,
     as_json: bool,

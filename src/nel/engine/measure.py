@@ -37,9 +37,7 @@ async def measure(
     response = answer_of(attempt)
     begin = time.perf_counter()
     try:
-        verdict = await env.verify(
-            response, gold.expected, None, metadata=attempt.seed_metadata, model_response=attempt.model
-        )
+        verdict = await env.verify_attempt(attempt, response, gold.expected)
         _check(verdict)
     except Exception as failure:
         verdict = VerifyResult(

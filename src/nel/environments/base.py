@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from nel.observability.records import MetricScore, ModelResponse, Outcome
+from nel.observability.records import AttemptRecord, MetricScore, ModelResponse, Outcome
 
 
 @dataclass(slots=True, kw_only=True)
@@ -92,6 +92,11 @@ class EvalEnvironment(ABC):
         model_response: ModelResponse | None = None,
     ) -> VerifyResult:
         """The verdict on one answer. Raising means *error* (scorer_error), never a score of 0."""
+
+    async def verify_attempt(self, attempt: AttemptRecord, response: str, expected: Any) -> VerifyResult:
+        """The verdict on a stored attempt: what the engine calls. By default `verify`; override it where a verdict
+        needs what was asked as well."""
+        return await self.verify(response, expected, None, metadata=attempt.seed_metadata, model_response=attempt.model)
 
     def scoring_identity(self) -> dict[str, Any]:
         """What `verify` depends on beside the answer and the expected one: scorer names, versions, code digests.
