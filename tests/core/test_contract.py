@@ -137,3 +137,19 @@ def test_the_canonical_text_does_not_depend_on_the_order_of_keys(value, randomne
     items = list(value.items())
     randomness.shuffle(items)
     assert canonical_json({"outer": dict(items)}) == canonical_json({"outer": value})
+
+
+@pytest.mark.parametrize("text", [b"null", b"3", b'[["schema","t/1"]]', b'"x"'])
+def test_json_that_is_no_object_is_refused(text):
+    with pytest.raises(RecordError, match="expected an object"):
+        Thing.from_json(text)
+
+
+def test_a_version_that_is_no_plain_number_is_refused():
+    with pytest.raises(RecordError, match="is not test"):
+        Thing.from_dict({"schema": "test.thing/²", "size": 1})
+
+
+def test_a_number_that_is_not_finite_is_found_inside_a_set():
+    with pytest.raises(RecordError, match="nan"):
+        encode_json({"values": {float("nan")}})

@@ -143,3 +143,8 @@ def test_names_of_any_bytes_are_digested(tree):
     before = digest_tree(tree)
     (tree / os.fsdecode(b"\xff\xfe")).touch()
     assert digest_tree(tree) != before
+
+
+def test_a_folder_that_is_missing_has_no_digest(tmp_path):
+    with pytest.raises(FileNotFoundError):
+        digest_tree(tmp_path / "absent")

@@ -51,7 +51,10 @@ class Record(msgspec.Struct, kw_only=True, omit_defaults=True, tag_field="schema
                 return msgspec.json.decode(raw, type=cls)
             except msgspec.DecodeError:
                 pass  # said again below, with the field or the version that is wrong
-        return cls.from_dict(decode_json(raw))
+        value = decode_json(raw)
+        if not isinstance(value, dict):
+            raise RecordError(f"{cls.__name__}: expected an object, got {type(value).__name__}")
+        return cls.from_dict(value)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain JSON values, with the `schema` tag."""
@@ -68,7 +71,7 @@ def _lift(cls: type[Record], value: dict[str, Any]) -> dict[str, Any]:
     if not isinstance(found, str) or "/" not in found:
         raise RecordError(f"{cls.__name__}: no schema tag; expected {name}/{version}")
     found_name, _, found_version = found.rpartition("/")
-    if found_name != name or not found_version.isdigit():
+    if found_name != name or not (found_version.isascii() and found_version.isdigit()):
         raise RecordError(f"{cls.__name__}: schema {found!r} is not {name}/{version}")
     at = int(found_version)
     if at > version:
@@ -121,7 +124,7 @@ def _refuse_nonfinite(value: Any, path: str = "") -> None:
         children = ((name, getattr(value, name)) for name in value.__struct_fields__)
     elif isinstance(value, Mapping):
         children = value.items()
-    elif isinstance(value, list | tuple):
+    elif isinstance(value, list | tuple | set | frozenset):
         children = enumerate(value)
     else:
         return

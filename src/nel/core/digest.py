@@ -42,6 +42,7 @@ def digest_tree(root: Path | str) -> str:
     """`sha256:<hex>` of a directory: relative paths, kinds, execute bits and contents, in sorted order.
 
     A symbolic link counts as its target's text and is never followed. Owner, times and other mode bits do not count.
+    Raises OSError for a folder that is missing or cannot be read.
     """
     state = hashlib.sha256()
     base = Path(root)
@@ -61,7 +62,11 @@ def digest_tree(root: Path | str) -> str:
     return f"sha256:{state.hexdigest()}"
 
 
+def _raise(error: OSError) -> None:
+    raise error
+
+
 def _walk(base: Path) -> Iterable[Path]:
-    for folder, folders, files in os.walk(base, followlinks=False):
+    for folder, folders, files in os.walk(base, followlinks=False, onerror=_raise):
         for name in (*folders, *files):
             yield Path(folder, name)

@@ -8,6 +8,7 @@
     │   ├── MissingDependencyError ...... 64  a package that must be installed first (knows the command)
     │   └── RunDirError ................. 64  a run directory that is locked, foreign, read-only or newer
     ├── RecordError ..................... 1   a stored record that cannot be read (knows file and line)
+    ├── LogWriteError ................... 1   a log that cannot be written: disk full, I/O error (in `nel.core.log`)
     ├── ServiceError .................... 1   a service that did not start, answer or stop
     └── AttemptError .................... 1   one attempt was not measured (never raised out of a run)
 
