@@ -43,7 +43,7 @@ def test_a_distribution_that_is_not_installed_is_named_with_the_command(installe
 
 
 def test_a_file_that_it_does_not_have_names_the_nearest(installed):
-    with pytest.raises(DataError, match="toy-data 1.2 has no") as caught:
+    with pytest.raises(DataError, match=r"toy-data 1\.2 has no") as caught:
         open_source("package://toy-data/toy_data/rows/test.jsonl")
     assert "toy_data/rows/test.jsonl.gz" in caught.value.hint
 

@@ -3,6 +3,7 @@
 import asyncio
 import threading
 import time
+from functools import partial
 
 import pytest
 
@@ -57,7 +58,7 @@ async def test_an_async_scorer_is_awaited_and_errors_come_through():
 
     assert await ScorerCall(later)(SAMPLE) == "x"
     assert await ScorerCall(Callable())(SAMPLE) == "x"
-    assert await ScorerCall(lambda sample: later(sample))(SAMPLE) == "x"
+    assert await ScorerCall(partial(later))(SAMPLE) == "x"
     with pytest.raises(KeyError, match="rubric"):
         await ScorerCall(broken)(SAMPLE)
 

@@ -79,6 +79,11 @@ class CheckpointManager:
         self._interrupted[cell] = {}
         self._save()
 
+    def forget_failures(self) -> None:
+        """Everything that failed is about to be tried again."""
+        self._failed.clear()
+        self._save()
+
     def _forget(self, cell: str) -> None:
         for states in (self._completed, self._failed, self._interrupted):
             states.pop(cell, None)

@@ -119,6 +119,7 @@ class _Suite:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        session.checkpoint.forget_failures()
         services = Services(self._loaded, session.run.path / "logs")
         try:
             planned = await plan_cells(self._loaded, services, shard=self._shard, retry_errors=self._retry_errors)
@@ -207,14 +208,15 @@ def snapshot(tally: Tally) -> ProgressSnapshot:
 
 
 def write_reports(directory: Path, formats: Sequence[str]) -> list[Path]:
-    """Writes the report of a run in each format, and returns the paths."""
-    from nel.reporting.formats import FORMATS, render
+    """Writes the report of a run in each format that is a file, and returns the paths."""
+    from nel.reporting.formats import SUFFIXES, render
     from nel.reporting.run_view import open_run
 
     view = open_run(directory)
     written = []
     for name in formats:
-        path = directory / FORMATS[name].file
-        write_atomic(path, render(view, name))
-        written.append(path)
+        if name in SUFFIXES:
+            path = directory / f"report{SUFFIXES[name]}"
+            write_atomic(path, render(view, name))
+            written.append(path)
     return written
