@@ -83,7 +83,9 @@ def test_a_kill_while_scoring_loses_nothing(server, uninterrupted, tmp_path, cal
     assert state(tmp_path / "run") == uninterrupted
 
 
-@pytest.mark.parametrize("step", [*(f"file:replace:{n}" for n in (2, 4, 6, 7, 8, 9, 10, 11, 12)), *(f"file:fsync:{n}" for n in (1, 5, 13))])
+@pytest.mark.parametrize(
+    "step", [*(f"file:replace:{n}" for n in (2, 4, 6, 7, 8, 9, 10, 11, 12)), *(f"file:fsync:{n}" for n in (1, 5, 13))]
+)
 def test_a_kill_at_any_file_operation_loses_nothing(server, uninterrupted, tmp_path, step):
     process = job(server, tmp_path / "run", step)
     process.communicate(timeout=60)

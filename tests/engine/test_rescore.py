@@ -30,7 +30,9 @@ def test_rescoring_needs_neither_data_nor_endpoint(lab, tmp_path):
     before = lab.lines("trajectories.jsonl")
     moved = tmp_path / "moved"
     lab.path.rename(moved)
-    env = no_data(scorer_version="2", verify=lambda response, expected, _m: VerifyResult(reward=float(response != expected)))
+    env = no_data(
+        scorer_version="2", verify=lambda response, expected, _m: VerifyResult(reward=float(response != expected))
+    )
     rescore(moved, env)
     assert env.verified == 10
     assert [line["reward"] for line in lab.lines("results.jsonl", moved)] == [0, 0, 0, 1, 0, 0, 0, 0, 0, 0]

@@ -92,7 +92,13 @@ def test_a_merged_run_can_be_continued_without_a_request(lab, tmp_path, monkeypa
 def test_a_shard_is_a_run_directory_of_its_own(lab, tmp_path, monkeypatch):
     run_shards(lab, rows(10), 2, monkeypatch, tmp_path / "parts", [1])
     assert RunDir.read(tmp_path / "parts" / "shard_1").shard == {"index": 1, "total": 2}
-    assert [line["problem_idx"] for line in lab.lines("results.jsonl", tmp_path / "parts" / "shard_1")] == [5, 6, 7, 8, 9]
+    assert [line["problem_idx"] for line in lab.lines("results.jsonl", tmp_path / "parts" / "shard_1")] == [
+        5,
+        6,
+        7,
+        8,
+        9,
+    ]
 
 
 def test_missing_shards_are_named(lab, tmp_path, monkeypatch):

@@ -224,9 +224,9 @@ def test_sigterm_stops_in_good_order_and_says_interrupted(suite, tmp_path, serve
 
 def test_a_plan_says_what_would_be_asked_and_writes_nothing(suite, tmp_path, server):
     before = sorted(tmp_path.rglob("*"))
-    config = ONE.replace("proxy:", "generation: {max_tokens: 100}, prices: {prompt: 1, completion: 10}, proxy:").replace(
-        "{name: HERE", "{repeats: 3, name: HERE"
-    )
+    config = ONE.replace(
+        "proxy:", "generation: {max_tokens: 100}, prices: {prompt: 1, completion: 10}, proxy:"
+    ).replace("{name: HERE", "{repeats: 3, name: HERE")
     plan = make_plan(suite(config)).to_dict()
     (cell,) = plan["cells"]
     assert (cell["problems"], cell["attempts"], cell["requests"], cell["completion_tokens"]) == (10, 30, 30, 3000)

@@ -168,6 +168,7 @@ async def _plan(
     solver = await build_solver(entry, env, client, service)
     settings = client.settings if client else None
     config: dict[str, Any] = {
+        "entry": {"name": entry.name, "id": entry.id, "params": entry.parameters},
         "solver": {"type": entry.solver.type},
         "scorers": env.scoring_identity(),
         "error_policy": entry.errors[0],
