@@ -45,10 +45,7 @@ def rescore(run_dir: Path) -> list[Rescored]:
     shard = Shard(manifest.shard["index"], manifest.shard["total"]) if manifest.shard else None
     with Session.open(run_dir, resume=True, shard=shard) as session:
         changes = asyncio.run(_rescore(session))
-    reports = [
-        name for name, suffix in (("markdown", ".md"), ("json", ".json")) if (run_dir / f"report{suffix}").exists()
-    ]
-    write_reports(run_dir, reports or ["markdown"])
+    write_reports(run_dir, formats or ["markdown"])
     return changes
 
 
