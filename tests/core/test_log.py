@@ -8,7 +8,8 @@ import time
 import pytest
 
 from nel.core.contract import Record
-from nel.core.log import LogWriteError, LogWriter, replace_log, scan_log
+from nel.core.errors import LogWriteError
+from nel.core.log import LogWriter, replace_log, scan_log
 
 
 class Note(Record, tag="nel.note/1"):
@@ -318,7 +319,8 @@ def test_a_log_that_cannot_be_opened_names_file_and_reason(tmp_path, place):
 FORKED = """
 import os, sys
 from pathlib import Path
-from nel.core.log import LogWriteError, LogWriter
+from nel.core.errors import LogWriteError
+from nel.core.log import LogWriter
 writer = LogWriter(interval=60)
 log = writer.open(Path(sys.argv[1]))
 log.append(b'"parent"')

@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from nel.core.contract import Record
-from nel.core.log import LogWriteError, LogWriter, replace_log, scan_log
+from nel.core.errors import LogWriteError
+from nel.core.log import LogWriter, replace_log, scan_log
 
 
 class Note(Record, tag="nel.note/1"):
@@ -245,7 +246,8 @@ def test_a_full_disk_loses_no_acknowledged_record_and_the_log_goes_on_once_there
 LIMITED = """
 import resource, sys
 from pathlib import Path
-from nel.core.log import LogWriteError, LogWriter
+from nel.core.errors import LogWriteError
+from nel.core.log import LogWriter
 resource.setrlimit(resource.RLIMIT_FSIZE, (500, 500))
 writer = LogWriter(interval=60)
 log = writer.open(Path(sys.argv[1]))

@@ -5,4 +5,4 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent))
 
-from conftest_engine import lab  # noqa: E402, F401
+from conftest_engine import lab  # noqa: F401

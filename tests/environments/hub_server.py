@@ -16,6 +16,8 @@ class FakeHub:
         self.gated: set[str] = set()
         self.requests: list[str] = []
         self.ranges: list[str] = []
+        self.on_file = lambda file: None
+        """Called after a file was asked for, before it is sent."""
         self.cut_after: int | None = None
         """Bytes after which the next download breaks off."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
@@ -87,6 +89,7 @@ class FakeHub:
                 if content is None:
                     self.refuse(404, "EntryNotFound", "Entry not found")
                     return
+                hub.on_file(file)
                 etag = hashlib.sha256(content).hexdigest()
                 headers = {"X-Repo-Commit": commit, "ETag": f'"{etag}"', "Accept-Ranges": "bytes"}
                 asked = self.headers.get("Range")

@@ -181,6 +181,14 @@ async def test_a_null_in_a_row_is_found_when_the_row_is_reached():
         await env.seed(4)
 
 
+async def test_preparing_twice_reads_the_data_once():
+    calls = []
+    env = await prepared(dataset=lambda: calls.append(1) or ROWS)
+    await env.prepare()
+    assert calls == [1]
+    await env.close()
+
+
 async def test_a_problem_that_does_not_exist_is_named():
     env = await prepared()
     for idx in (-1, 4):
@@ -370,9 +378,6 @@ async def test_another_file_replaces_the_data_and_its_digest_is_recorded(folder,
     relative = get_environment(str(folder / "bench.py"), dataset="other.jsonl")
     await relative.prepare()
     assert await relative.dataset_size() == 1
-    based = get_environment("bench.py", base_dir=folder, dataset={"path": "rows.jsonl"})
-    await based.prepare()
-    assert await based.dataset_size() == 3
 
 
 # --- identity --------------------------------------------------------------------------------------------------------

@@ -9,6 +9,7 @@ from hub_server import FakeHub
 from huggingface_hub import constants
 
 from nel.core.errors import DataError
+from nel.environments import get_environment
 from nel.environments.data import open_source
 from nel.environments.data.hub import HubAddress, choose_files
 
@@ -148,6 +149,32 @@ def test_a_data_set_may_consist_of_other_files(hub):
     hub.add("own/tables", {"data/train.csv": b"a\n1\n", "data/test.csv": b"a\n2\n3\n"})
     assert opened("own/tables").row(1) == {"a": "3"}
     assert opened("hf://own/tables?split=train").row(0) == {"a": "1"}
+
+
+async def test_a_built_in_benchmark_reads_its_own_data_set_and_another_split(hub):
+    solved = [{"question": "1+1?", "answer": "so\n#### 2"}]
+    commit = hub.add(
+        "openai/gsm8k",
+        {"main/test-00000-of-00001.parquet": parquet(solved), "main/train-00000-of-00001.parquet": parquet(solved * 3)},
+    )
+    env = get_environment("gsm8k")
+    await env.prepare()
+    assert (await env.seed(0)).expected_answer == "2"
+    assert (env.data_identity()["revision"], env.data_identity()["rows"]) == (commit, 1)
+    other = get_environment("gsm8k", dataset={"split": "train", "revision": commit})
+    await other.prepare()
+    assert await other.dataset_size() == 3
+    await env.close()
+    await other.close()
+
+
+def test_a_branch_that_moves_during_the_download_is_noticed(hub):
+    hub.add("openai/gsm8k", GSM8K)
+    moved = GSM8K | {"main/test-00001-of-00002.parquet": parquet(rows("new"))}
+    hub.on_file = lambda file: file.endswith("test-00000-of-00002.parquet") and hub.add("openai/gsm8k", moved)
+    with pytest.raises(DataError, match="changed while it was downloaded") as caught:
+        opened(SPEC)
+    assert "revision=" in caught.value.hint
 
 
 FILES = sorted(GSM8K)

@@ -131,6 +131,11 @@ def test_a_scheme_that_comes_later_is_known_and_refused(scheme):
         get_environment(f"{scheme}://something")
 
 
+def test_an_address_that_ends_like_a_file_is_an_address():
+    with pytest.raises(LoadError, match=r"gym:// .* is not available yet"):
+        get_environment("gym://cmd:python server.py")
+
+
 def test_an_unknown_scheme_lists_what_comes_near():
     with pytest.raises(LoadError, match="unknown scheme 'lmeval'") as caught:
         get_environment("lmeval://arc_easy")

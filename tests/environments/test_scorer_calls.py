@@ -9,7 +9,7 @@ import pytest
 
 from nel.core.loading import load_file
 from nel.environments.grading import SLOW_SECONDS, ScorerCall, ScorerCode
-from nel.scoring import ScorerInput, exact_match
+from nel.scoring import ScorerInput, exact_match, multichoice_regex
 
 SAMPLE = ScorerInput("x", "x")
 
@@ -87,6 +87,12 @@ def test_a_built_in_scorer_is_known_by_its_version_alone():
     identity = ScorerCode(exact_match).identity()
     assert "code" not in identity
     assert identity["built_in"]["exact_match"] == "1"
+
+
+def test_bound_arguments_are_part_of_what_a_scorer_is():
+    five, six = (ScorerCode(partial(multichoice_regex, letters=letters)).identity() for letters in ("ABCDE", "ABCDEF"))
+    assert five != six
+    assert five["built_in"]["multichoice_regex"] == "1"
 
 
 def test_a_scorer_without_a_file_is_known_by_what_it_does():

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import click
 
@@ -31,14 +31,13 @@ def start(
     from nel.executors import get_executor
 
     executor = get_executor(loaded.config.cluster.type)
-    outcome = executor.run(
+    return executor.run(
         loaded,
         resume=resume,
         background=background,
         retry_errors=retry_errors,
         command=recorded_command(arguments),
     )
-    return outcome
 
 
 def recorded_command(arguments: Iterable[str]) -> list[str]:

@@ -8,7 +8,7 @@
     │   ├── MissingDependencyError ...... 64  a package that must be installed first (knows the command)
     │   └── RunDirError ................. 64  a run directory that is locked, foreign, read-only or newer
     ├── RecordError ..................... 1   a stored record that cannot be read (knows file and line)
-    ├── LogWriteError ................... 1   a log that cannot be written: disk full, I/O error (in `nel.core.log`)
+    ├── LogWriteError ................... 1   a log that cannot be written: disk full, I/O error
     ├── ServiceError .................... 1   a service that did not start, answer or stop
     └── AttemptError .................... 1   one attempt was not measured (never raised out of a run)
 
@@ -94,6 +94,10 @@ class RunDirError(UsageError):
 
 class RecordError(NelError):
     """A stored record that cannot be read: the file, the line and the reason are named."""
+
+
+class LogWriteError(NelError):
+    """A log could not be written (disk full, I/O error): names the file, the reason and what is safe."""
 
 
 class ServiceError(NelError):

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from nel.core import disk
-from nel.core.errors import NelError
+from nel.core.errors import LogWriteError
 from nel.core.scan import scan_log
 
 __all__ = ["LogWriteError", "LogWriter", "RecordLog", "replace_log", "scan_log"]
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 
 _MAX_PENDING_BYTES = 64 << 20
 _TAIL_CHUNK = 1 << 16
-
-
-class LogWriteError(NelError):
-    """A log could not be written (disk full, I/O error); names the file, the reason and what is safe."""
 
 
 class LogWriter:

@@ -35,8 +35,8 @@ class ByobEnvironment(EvalEnvironment):
 
     Args:
         definition: the benchmark.
-        dataset: replaces its data: a path or address, or a map of `path`, `revision`, `split` and `config`.
-        base_dir: where a relative path in `dataset` starts; by default the working directory.
+        dataset: replaces its data: a path or address, or a map of `path`, `revision`, `split` and `config`. A relative
+            path starts from the working directory.
 
     Raises:
         MissingDependencyError: one of the definition's `requirements` is not installed.
@@ -47,7 +47,6 @@ class ByobEnvironment(EvalEnvironment):
         definition: BenchmarkDefinition,
         *,
         dataset: str | Path | Mapping[str, Any] | None = None,
-        base_dir: Path | None = None,
     ) -> None:
         check_requirements(definition.name, definition.requirements, definition.folder)
         self.definition = definition
@@ -59,8 +58,8 @@ class ByobEnvironment(EvalEnvironment):
         self._score = ScorerCall(self._scorer)
         self._code = ScorerCode(self._scorer)
         self._dataset = dataset
-        self._base_dir = base_dir
         self._source: DataSource | None = None
+        self._data_identity: dict[str, Any] = {}
         self._template: Template = FormatTemplate("")
 
     async def prepare(self) -> None:
@@ -68,21 +67,26 @@ class ByobEnvironment(EvalEnvironment):
 
         `DataError` names the first row that lacks a column which prompt, target or mapping need.
         """
+        if self._source is not None:
+            return
         definition = self.definition
-        if self._dataset is None or isinstance(self._dataset, Mapping):
-            base = definition.folder if self._dataset is None or "path" not in self._dataset else self._base_dir
+        if self._dataset is None:
+            source = open_source(definition.dataset, base=definition.folder)
         else:
-            base = self._base_dir
-        spec = definition.dataset if self._dataset is None else replaced(self._dataset, definition.dataset)
-        source = open_source(spec, base=base)
+            source = open_source(replaced(self._dataset, definition.dataset))
         await asyncio.to_thread(source.prepare)
         if not len(source):
             source.close()
             raise DataError(f"benchmark {self.name}: {source.name} has no rows")
         self._source = source
-        if definition.seed_fn is None:
-            self._prepare_template(source)
-        await self.seed(0)
+        self._data_identity = source.identity()
+        try:
+            if definition.seed_fn is None:
+                self._prepare_template(source)
+            await self.seed(0)
+        except BaseException:
+            await self.close()
+            raise
 
     def _prepare_template(self, source: DataSource) -> None:
         text, suffix, _ = read_template(self.definition.prompt, self.definition.folder)
@@ -236,7 +240,7 @@ class ByobEnvironment(EvalEnvironment):
 
     def data_identity(self) -> dict[str, Any]:
         """Source, digest, rows, revision and licence of the data; empty before `prepare`."""
-        return self._source.identity() if self._source is not None else {}
+        return dict(self._data_identity)
 
     def kept_files(self) -> dict[str, bytes]:
         """A user's own files: the one with the scorer, and the one with the definition."""
@@ -256,3 +260,4 @@ class ByobEnvironment(EvalEnvironment):
         """Close the data's files."""
         if self._source is not None:
             self._source.close()
+            self._source = None

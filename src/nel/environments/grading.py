@@ -52,6 +52,11 @@ class ScorerCode:
     """What a scorer is: for NEL's own the declared versions, for a user's the content of its defining file."""
 
     def __init__(self, function: Callable[[ScorerInput], Any]) -> None:
+        self._bound = (
+            [*map(repr, function.args), repr(sorted(function.keywords.items()))]
+            if isinstance(function, partial)
+            else []
+        )
         plain = inspect.unwrap(function.func if isinstance(function, partial) else function)
         self.name = getattr(plain, "__qualname__", type(plain).__qualname__)
         self.file: Path | None = None
@@ -75,6 +80,8 @@ class ScorerCode:
             "scorer": f"{self._module}:{self.name}" if self.is_own else self.name,
             "built_in": {name: version for name, version in VERSIONS.items() if name.encode() in words},
         }
+        if self._bound:
+            identity["arguments"] = self._bound
         if not self.is_own:
             identity["code"] = f"sha256:{hashlib.sha256(self.content).hexdigest()}"
         return identity

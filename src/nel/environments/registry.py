@@ -56,7 +56,6 @@ def get_environment(
     params: Mapping[str, Any] | None = None,
     dataset: str | Path | Mapping[str, Any] | None = None,
     num_fewshot: int | None = None,
-    base_dir: Path | None = None,
 ) -> EvalEnvironment:
     """The benchmark that `name` names, not yet prepared.
 
@@ -66,7 +65,6 @@ def get_environment(
             its `extra` and its plain settings.
         dataset: replaces its data: a path or address, or a map of `path`, `revision`, `split` and `config`.
         num_fewshot: the same as `params["num_fewshot"]`.
-        base_dir: where relative paths in `name` and `dataset` start; by default the working directory.
 
     Raises:
         LoadError: an unknown name or scheme (with near matches), or a file that cannot be loaded.
@@ -74,12 +72,11 @@ def get_environment(
         MissingDependencyError: a package that it requires is missing.
     """
     given = dict(params or {}) if num_fewshot is None else {**(params or {}), "num_fewshot": num_fewshot}
-    if match := _FILE.fullmatch(name):
-        path = (base_dir or Path()) / Path(match["file"]).expanduser()
-        return _make(_from_file(path, match["name"], name), given, dataset, base_dir)
+    if "://" not in name and (match := _FILE.fullmatch(name)):
+        return _make(_from_file(Path(match["file"]).expanduser(), match["name"], name), given, dataset)
     if match := _URI.match(name):
         return _from_uri(name, match["scheme"], given, dataset)
-    return _make(_by_name(name), given, dataset, base_dir)
+    return _make(_by_name(name), given, dataset)
 
 
 def list_benchmarks() -> list[BenchmarkInfo]:
@@ -201,13 +198,12 @@ def _make(
     item: BenchmarkDefinition | type[EvalEnvironment],
     params: Mapping[str, Any],
     dataset: str | Path | Mapping[str, Any] | None,
-    base_dir: Path | None,
 ) -> EvalEnvironment:
     from nel.environments.byob import ByobEnvironment
     from nel.environments.definition import BenchmarkDefinition
 
     if isinstance(item, BenchmarkDefinition):
-        return ByobEnvironment(item.with_params(params), dataset=dataset, base_dir=base_dir)
+        return ByobEnvironment(item.with_params(params), dataset=dataset)
     arguments = dict(params) if dataset is None else {**params, "dataset": dataset}
     accepted = inspect.signature(item).parameters
     if not any(parameter.kind is parameter.VAR_KEYWORD for parameter in accepted.values()):
