@@ -56,7 +56,7 @@ LATER = {
     "orchestration": {"generate_sbatch", "start_proxy"},
     "serving": {"generate_app"},
     "sandbox": set(KEY_TYPES["sandbox"]),
-    "interceptors": {"resolve_interceptors", "BaseInterceptor"},  # the base is in nel.inference.chain, with the chain
+    "interceptors": {"resolve_interceptors"},
     "scoring": {"code_sandbox", "needs_judge"},
 }
 

@@ -7,7 +7,6 @@ __getattr__, __dir__ = lazy_export(
     {
         "CheckpointManager": "nel.engine.checkpoint",
         "EvaluationSettings": "nel.engine.settings",
-        "ModelClient": "nel.inference.client",
         "ModelRunView": "nel.engine.run_view",
         "get_shard_range": "nel.engine.selection",
         "merge_results": "nel.engine.merge",
