@@ -4,6 +4,7 @@ import json
 import stat
 
 import pytest
+
 from nel.cli.main import main
 
 GOOD = """\

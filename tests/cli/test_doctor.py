@@ -4,9 +4,10 @@ import json
 import socket
 
 import pytest
+from openai_server import FakeOpenAI
+
 from nel.cli import checks
 from nel.cli.main import main
-from openai_server import FakeOpenAI
 
 
 @pytest.fixture(autouse=True)

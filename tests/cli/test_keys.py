@@ -1,6 +1,7 @@
 """Which key goes to which endpoint: a vendor's key never leaves for another host."""
 
 import pytest
+
 from nel.cli.keys import api_key_variable
 from nel.cli.start import recorded_command
 

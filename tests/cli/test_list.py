@@ -3,6 +3,7 @@
 import json
 
 import pytest
+
 from nel.cli.main import main
 
 

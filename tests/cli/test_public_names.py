@@ -4,8 +4,9 @@ import ast
 import tomllib
 from pathlib import Path
 
-import nel
 import pytest
+
+import nel
 
 ROOT = Path(__file__).parents[2]
 
@@ -68,7 +69,7 @@ def test_a_type_checker_sees_the_same_names_in_the_same_modules():
 
 def test_a_name_that_is_not_there_is_an_attribute_error_with_the_nearest():
     with pytest.raises(AttributeError, match="run_evaluation"):
-        nel.run_evalution  # noqa: B018
+        nel.run_evalution
 
 
 def test_the_version_is_the_one_of_the_package():

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+from ruamel.yaml import YAML
+
 from nel.config.load import dump_yaml, load_config
 from nel.config.planning import plan_check
-from ruamel.yaml import YAML
 
 SERVICE = {"type": "api", "url": "http://localhost:8000/v1/chat/completions", "model": "any"}
 

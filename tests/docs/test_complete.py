@@ -9,10 +9,11 @@ from pathlib import Path
 import click
 import pytest
 from markdown_blocks import PAGES, ROOT
+from ruamel.yaml import YAML
+
 from nel.cli.lazy import LazyGroup
 from nel.cli.main import root
 from nel.core.errors import ExitCode
-from ruamel.yaml import YAML
 
 DOCS = ROOT / "docs"
 

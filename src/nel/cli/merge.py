@@ -21,5 +21,10 @@ def merge(directory: Path, as_json: bool) -> int:
     """
     from nel.cli.outcome import print_outcome
     from nel.engine.merge import merge_results
+    from nel.orchestration.suite import write_reports
+    from nel.reporting.formats import SUFFIXES
 
-    return print_outcome(merge_results(directory), as_json=as_json)
+    merged = merge_results(directory)
+    formats = [name for name, suffix in SUFFIXES.items() if (directory / "shard_0" / f"report{suffix}").is_file()]
+    write_reports(merged, formats)
+    return print_outcome(merged, as_json=as_json)

@@ -31,7 +31,9 @@ def print_plan(loaded: LoadedConfig, *, as_json: bool) -> int:
 
 
 def _print(plan: Plan) -> None:
-    click.echo(f"Would run {_counted(len(plan.cells), 'cell')} in {plan.output_dir}; nothing was asked or written.\n")
+    click.echo(
+        f"Would run {_counted(len(plan.cells), 'cell')} in {plan.output_dir}; nothing was written and no question asked.\n"
+    )
     if not plan.cells:
         return
     rows = [_row(cell) for cell in plan.cells]

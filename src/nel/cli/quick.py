@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from click.core import ParameterSource
 
-from nel.cli.keys import api_key_variable
+from nel.cli.keys import BY_DOMAIN, api_key_variable
 
 if TYPE_CHECKING:
     from nel.config.load import LoadedConfig
@@ -152,7 +152,10 @@ def _with_path(url: str | None, protocol: str | None) -> str | None:
 def _flags_as_overrides(given: Mapping[str, Any], url: str | None, env: Mapping[str, str]) -> Iterator[str]:
     if given["api_key"] is None and url is not None:
         name = api_key_variable(url, env)
-        yield f"services.model.api_key={f'${{{name}}}' if name else 'null'}"
+        if name is not None:
+            yield f"services.model.api_key=${{{name}}}"
+        elif any(env.get(other) for other in BY_DOMAIN):
+            yield "services.model.api_key=null"
     for index in range(len(given["bench"])):
         for name in ("max_concurrent", "shuffle_seed"):
             if given[name] is not None:

@@ -7,20 +7,34 @@ from pathlib import Path
 import click
 
 from nel.cli.options import json_option, run_dir_argument, verbose_option
+from nel.cli.output import print_json, print_table
+from nel.observability.format import format_number
 
 
 @click.command()
 @run_dir_argument
 @json_option
 @verbose_option
-def rescore(run_dir: Path, as_json: bool) -> int:
+def rescore(run_dir: Path, as_json: bool) -> None:
     """Grade the stored answers again, without asking a model.
 
     The benchmarks' present scorers measure what the run keeps: expected answers come from the run itself, so neither
     endpoint nor data are needed. Scores that are replaced move to superseded.jsonl.
     """
-    from nel.cli.outcome import print_outcome
+    from dataclasses import asdict
+
     from nel.orchestration.rescore import rescore as rescore_run
 
-    rescore_run(run_dir)
-    return print_outcome(run_dir, as_json=as_json)
+    cells = rescore_run(run_dir)
+    if as_json:
+        print_json({"run_dir": str(run_dir), "cells": [asdict(cell) for cell in cells]})
+        return
+    rows = [
+        (cell.cell, cell.metric, _shown(cell.before), _shown(cell.after), "changed" if cell.changed else "the same")
+        for cell in cells
+    ]
+    print_table(rows, header=("Cell", "Metric", "Before", "After", "Scorers"))
+
+
+def _shown(value: float | None) -> str:
+    return "-" if value is None else format_number(value)

@@ -28,16 +28,18 @@ def start(
         from nel.cli.plan import print_plan
 
         return print_plan(loaded, as_json=as_json)
+    from nel.cli.outcome import print_outcome
     from nel.executors import get_executor
 
     executor = get_executor(loaded.config.cluster.type)
-    return executor.run(
+    result = executor.run(
         loaded,
         resume=resume,
         background=background,
         retry_errors=retry_errors,
         command=recorded_command(arguments),
     )
+    return print_outcome(result.run_dir, exit_code=result.exit_code, as_json=as_json)
 
 
 def recorded_command(arguments: Iterable[str]) -> list[str]:

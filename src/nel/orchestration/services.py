@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any, Final
 
 from nel.config.load import LoadedConfig
-from nel.config.services import SUFFIXES, ApiService, ManagedService, ModelService
-from nel.core.errors import ServiceError, UsageError
+from nel.config.services import SUFFIXES, ApiService, ManagedService, ModelService, Service
+from nel.core.errors import UsageError
 from nel.inference.client import ModelClient
 from nel.inference.cost import Prices
 from nel.inference.settings import ServiceSettings
-from nel.orchestration.model_server import ModelServer, managed_identity, model_server
+from nel.orchestration.model_server import APIDeployment, ModelServer, managed_identity, model_server, served_name
 
 _SUFFIX_OF: Final = {protocol: suffix for suffix, protocol in SUFFIXES.items()}
 _NOT_STARTED: Final = "http://service.not-started.invalid"
@@ -90,7 +90,7 @@ class Services:
             return ServiceSettings(
                 **common,
                 urls=[_NOT_STARTED + _SUFFIX_OF[service.protocol]],
-                model=service.served_model_name or service.model,
+                model=served_name(service),
                 declared_identity=identity,
             )
         assert isinstance(service, ApiService)
@@ -143,20 +143,7 @@ def _common(name: str, service: ModelService) -> dict[str, Any]:
     }
 
 
-async def wait_for_endpoint(name: str, service: ApiService) -> None:
+async def wait_for_endpoint(name: str, service: Service) -> None:
     """Returns once the `health_path` of an endpoint answers; `ServiceError` where it does not."""
-    if service.health_path is None:
-        return
-    from urllib.parse import urljoin
-
-    import aiohttp
-
-    url = urljoin(service.endpoints[0], service.health_path)
-    try:
-        async with aiohttp.ClientSession() as session, session.get(url, timeout=aiohttp.ClientTimeout(10)) as reply:
-            if reply.status < 400:
-                return
-            found = f"answers {reply.status}"
-    except (aiohttp.ClientError, TimeoutError) as error:
-        found = f"does not answer ({error})"
-    raise ServiceError(f"service {name}: its health path {url} {found}", hint="Start the service, or check the path.")
+    if isinstance(service, ApiService):
+        await APIDeployment(name, service.endpoints[0], service.health_path).health_wait()
