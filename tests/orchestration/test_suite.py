@@ -2,6 +2,7 @@
 
 import json
 import os
+import re
 import signal
 import textwrap
 import threading
@@ -233,3 +234,18 @@ def test_a_plan_says_what_would_be_asked_and_writes_nothing(suite, tmp_path, ser
     assert cell["cost"] == pytest.approx(0.03, rel=0.01)
     assert server.count == 0
     assert [path for path in sorted(tmp_path.rglob("*")) if "__pycache__" not in str(path)] == before
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (("HERE/echo.py", "gsm9k"), r"config:5: benchmarks\[0\]\.name: .*gsm9k"),
+        (("{name: HERE/echo.py", "{name: HERE/echo.py, params: {colour: 1}"), r"config:5: benchmarks\[0\]\.params\.colour"),
+        (("{type: simple, service: m}", "{type: custom, class_path: 'no.such:X'}"), r"config:5: .*class_path: .*no\.such"),
+    ],
+    ids=["benchmark", "parameter", "solver"],
+)
+def test_what_cannot_be_loaded_is_refused_with_file_and_line(suite, change, said):
+    result = run_local(suite(ONE.replace(*change)))
+    (reason,) = result.failed.values()
+    assert re.search(said, reason), reason

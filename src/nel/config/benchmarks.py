@@ -19,7 +19,9 @@ _ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 class Dataset(Model):
     """Data that replaces a benchmark's own."""
 
-    path: Name = key(..., "A file or folder, `hf://owner/name`, or `package://NAME/inner/path`.")
+    path: Name | None = key(
+        None, "A file or folder, `hf://owner/name`, or `package://NAME/inner/path`; by default the benchmark's own."
+    )
     revision: str | None = key(None, "Commit or tag of a hub dataset.")
     split: str | None = key(None, "Its split.")
     config: str | None = key(None, "Its configuration.")

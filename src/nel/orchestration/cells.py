@@ -12,7 +12,7 @@ from nel.config.load import LoadedConfig
 from nel.config.services import ModelService, merge_generation
 from nel.config.solvers import CustomSolver, SimpleSolver
 from nel.core.digest import digest_value
-from nel.core.errors import NelError, UsageError
+from nel.core.errors import ConfigError, LoadError, NelError, UsageError
 from nel.core.loading import load_object
 from nel.core.rundir import CellEntry
 from nel.engine.cell import CellPlan, plan_cell, solver_identity
@@ -27,6 +27,7 @@ from nel.solvers.base import Solver
 from nel.solvers.simple import simple_solver
 
 _EXECUTION = ("max_concurrent", "timeout", "max_system_retries", "error_policy", "max_error_rate", "skip_failed")
+_SOLVER_CLASS = "solver class"
 
 
 @dataclass(slots=True, kw_only=True)
@@ -83,7 +84,7 @@ async def build_solver(
             image_detail=spec.image_detail if spec.image_detail != "auto" else None,
         )
     assert isinstance(spec, CustomSolver)
-    kind = load_object(spec.class_path, what="solver class")
+    kind = load_object(spec.class_path, what=_SOLVER_CLASS)
     solver: Solver = kind(client, **spec.config) if client is not None else kind(**spec.config)
     return solver
 
@@ -116,8 +117,19 @@ async def plan_cells(
         try:
             planned.append(await _plan(index, entry, services, shard, retry_errors))
         except NelError as error:
-            planned.append((index, error))
+            planned.append((index, _placed(loaded, index, error)))
     return planned
+
+
+def _placed(loaded: LoadedConfig, index: int, error: NelError) -> NelError:
+    """The error with the file and line of the key that it is about, where it is about one."""
+    if isinstance(error, ConfigError) and error.key and error.file is None:
+        place: tuple[str | int, ...] = ("benchmarks", index, *error.key.split("."))
+        return loaded.error(place, error.message.removeprefix(f"{error.key}: "), error.hint)
+    if isinstance(error, LoadError):
+        about = ("solver", "class_path") if error.message.startswith(_SOLVER_CLASS) else ("name",)
+        return loaded.error(("benchmarks", index, *about), error.message, error.hint)
+    return error
 
 
 def name_cells(cells: Sequence[Cell], earlier: Mapping[str, CellEntry]) -> None:

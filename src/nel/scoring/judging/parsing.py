@@ -8,7 +8,6 @@ that is off the scale makes the reply unreadable: an earlier one does not take i
 from __future__ import annotations
 
 import json
-import math
 import re
 from typing import Any
 
@@ -160,8 +159,8 @@ def _of_value(value: Any, scale: Scale) -> Reading | Unreadable:
         return Reading(scale.labels[label], label)
     if isinstance(value, str) and _NUMBER_ALONE.fullmatch(value.strip()):
         value = float(value)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+    if isinstance(value, bool) or not isinstance(value, int | float):
         return Unreadable(f"{str(value)[:80]!r} is no number")
     if not scale.low <= value <= scale.high:
-        return Unreadable(f"{value:g} lies outside {scale.low:g} to {scale.high:g}")
+        return Unreadable(f"{str(value)[:80]} lies outside {scale.low:g} to {scale.high:g}")
     return Reading(float(value))

@@ -1,0 +1,272 @@
+"""A managed server starts, is waited for, and ends with all that it started, however NEL itself ends."""
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import textwrap
+import time
+
+import psutil
+import pytest
+from standin_server import install, read_record
+
+from nel.config.services import VllmService
+from nel.core.errors import ServiceError
+from nel.orchestration.model_server import APIDeployment, DeployConfig, ProcessModelDeployment, model_server
+
+
+@pytest.fixture
+def vllm(tmp_path):
+    """Makes a vLLM service whose program is the stand-in; keys in capitals are environment variables."""
+    base = install(tmp_path)
+
+    def make(**keys):
+        env = base | {key: str(value) for key, value in keys.items() if key.isupper()}
+        keys = {key: value for key, value in keys.items() if not key.isupper()}
+        return VllmService(**{"type": "vllm", "model": "org/model", "port": 0, "extra_env": env} | keys)
+
+    return make
+
+
+def deployment(tmp_path, vllm, *, grace=15.0, **keys):
+    from dataclasses import replace
+
+    from nel.orchestration.server_commands import deploy_config
+
+    return ProcessModelDeployment(replace(deploy_config("m", vllm(**keys), tmp_path / "logs"), stop_grace=grace))
+
+
+def alive(pid):
+    return psutil.pid_exists(pid) and psutil.Process(pid).status() != psutil.STATUS_ZOMBIE
+
+
+def wait_until_dead(pids, seconds=10.0):
+    deadline = time.monotonic() + seconds
+    while any(alive(pid) for pid in pids):
+        assert time.monotonic() < deadline, f"still alive: {[pid for pid in pids if alive(pid)]}"
+        time.sleep(0.01)  # another process' end cannot be waited for
+
+
+async def test_a_server_is_started_waited_for_and_ended(tmp_path, vllm):
+    server = model_server("m", vllm(), tmp_path / "logs")
+    url = await server.start()
+    await server.health_wait()
+    assert url.startswith("http://127.0.0.1:")
+    pid = read_record(tmp_path)["pids"]["server"]
+    assert alive(pid)
+    await server.stop()
+    await server.stop()
+    assert not alive(pid)
+
+
+async def test_stop_ends_workers_and_daemons_that_ignore_sigterm(tmp_path, vllm):
+    server = deployment(tmp_path, vllm, grace=0.3, STANDIN_CHILDREN=1, STANDIN_DEAF=1)
+    await server.start()
+    await server.health_wait()
+    pids = read_record(tmp_path)["pids"].values()
+    assert len(pids) == 3
+    await server.stop()
+    assert not [pid for pid in pids if alive(pid)]
+
+
+async def test_no_output_is_lost_however_much_comes_before_the_server_is_ready(tmp_path, vllm):
+    server = model_server("m", vllm(STANDIN_SAY="first " + "x" * 120_000), tmp_path / "logs")
+    await server.start()
+    await server.health_wait()
+    await server.stop()
+    assert "first " + "x" * 120_000 in (tmp_path / "logs" / "server-m.log").read_text()
+
+
+@pytest.mark.parametrize(
+    ("code", "said"), [(3, "ended with exit code 3 before it was ready"), (-9, "was ended by SIGKILL before")]
+)
+async def test_an_early_exit_is_explained_with_the_last_lines_of_the_log(tmp_path, vllm, code, said):
+    lines = "\n".join(f"line {number}" for number in range(30)) + "\nAuthorization: Bearer abcdef0123456789abcdef"
+    service = vllm(STANDIN_EXIT=code, STANDIN_SAY=lines + "\nowned", MY_API_KEY="correcthorsebattery")
+    server = model_server("m", service, tmp_path / "logs")
+    await server.start()
+    with pytest.raises(ServiceError, match=said) as caught:
+        await server.health_wait()
+    message = str(caught.value)
+    assert "service m: " in message
+    assert "server-m.log" in message
+    assert "line 29" in message
+    assert "line 5\n" not in message
+    assert "abcdef0123456789" not in message
+
+
+async def test_the_secrets_of_extra_env_do_not_come_out_with_the_log(tmp_path, vllm):
+    service = vllm(STANDIN_EXIT=1, STANDIN_SAY="using correcthorsebattery", MY_API_KEY="correcthorsebattery")
+    server = model_server("m", service, tmp_path / "logs")
+    await server.start()
+    with pytest.raises(ServiceError, match=r"using \[redacted\]"):
+        await server.health_wait()
+
+
+async def test_a_server_that_never_gets_ready_is_ended_and_explained(tmp_path, vllm):
+    service = vllm(startup_timeout=1.5, STANDIN_STATUS=503, STANDIN_SAY="loading")
+    server = model_server("m", service, tmp_path / "logs")
+    await server.start()
+    with pytest.raises(ServiceError, match=r"not ready after 1.5 s \(/health answers 503\)\.\n(.*\n)*.*loading"):
+        await server.health_wait()
+    assert not alive(read_record(tmp_path)["pids"]["server"])
+
+
+async def test_a_port_that_is_taken_is_refused_before_anything_starts(tmp_path, vllm):
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(ServiceError, match=f"service m: port {port} is in use"):
+            await model_server("m", vllm(port=port), tmp_path / "logs").start()
+    assert not (tmp_path / "record.json").exists()
+
+
+async def test_the_loop_runs_on_while_a_server_is_started_and_ended(tmp_path, vllm):
+    longest, last = 0.0, time.monotonic()
+
+    async def beat():
+        nonlocal longest, last
+        while True:
+            await asyncio.sleep(0.005)
+            longest, last = max(longest, time.monotonic() - last), time.monotonic()
+
+    task = asyncio.create_task(beat())
+    server = model_server("m", vllm(), tmp_path / "logs")
+    await server.start()
+    last = time.monotonic()  # the first import of the HTTP client is not the wait
+    await server.health_wait()
+    await server.stop()
+    task.cancel()
+    assert longest < 1.0
+
+
+async def test_setup_commands_run_first_and_a_failing_one_is_named(tmp_path, vllm):
+    done = tmp_path / "done"
+    server = model_server("m", vllm(setup_commands=[f"echo one > {done}", f"echo two >> {done}"]), tmp_path / "logs")
+    await server.start()
+    await server.health_wait()
+    await server.stop()
+    assert done.read_text() == "one\ntwo\n"
+
+    (tmp_path / "record.json").unlink()
+    server = model_server("m", vllm(setup_commands=["true", "echo no disk; exit 7"]), tmp_path / "logs")
+    with pytest.raises(ServiceError, match=r"setup_commands\[1\] ended with exit code 7\.\n(.*\n)*.*no disk"):
+        await server.start()
+    assert not (tmp_path / "record.json").exists()
+
+
+async def test_a_setup_command_may_not_outlast_the_startup_timeout(tmp_path, vllm):
+    server = model_server("m", vllm(setup_commands=["sleep 60"], startup_timeout=0.5), tmp_path / "logs")
+    with pytest.raises(ServiceError, match=r"setup_commands\[0\] did not end within 0.5 s"):
+        await server.start()
+
+
+async def test_pre_cmd_holds_in_the_servers_own_shell(tmp_path, vllm):
+    tools = tmp_path / "activated"
+    tools.mkdir()
+    (tools / "python").symlink_to(sys.executable)
+    pre_cmd = f"export SET_BEFORE='it is'; export PATH={tools}:$PATH"
+    server = model_server("m", vllm(pre_cmd=pre_cmd), tmp_path / "logs")
+    await server.start()
+    await server.health_wait()
+    await server.stop()
+    assert read_record(tmp_path)["env"]["SET_BEFORE"] == "it is"
+
+
+async def test_a_failing_pre_cmd_starts_no_server(tmp_path, vllm):
+    server = model_server("m", vllm(pre_cmd="echo no such module; false"), tmp_path / "logs")
+    await server.start()
+    with pytest.raises(ServiceError, match=r"exit code 1 before it was ready\.\n(.*\n)*.*no such module"):
+        await server.health_wait()
+    assert not (tmp_path / "record.json").exists()
+
+
+async def test_a_program_that_cannot_be_started_is_named(tmp_path):
+    config = DeployConfig(name="m", command=["/no/such/program"], port=1, log_path=tmp_path / "m.log")
+    from nel.orchestration.server_process import free_port
+
+    server = ProcessModelDeployment(DeployConfig(**{**as_keys(config), "port": free_port()}))
+    await server.start()
+    with pytest.raises(ServiceError, match="/no/such/program cannot be started"):
+        await server.health_wait()
+
+
+def as_keys(config):
+    from dataclasses import fields
+
+    return {field.name: getattr(config, field.name) for field in fields(config)}
+
+
+async def test_health_cannot_be_waited_for_before_the_start(tmp_path, vllm):
+    with pytest.raises(ServiceError, match="service m: the server was not started"):
+        await model_server("m", vllm(), tmp_path).health_wait()
+
+
+RUNNER = """
+    import asyncio, sys
+    from pathlib import Path
+    from nel.config.services import VllmService
+    from nel.orchestration.model_server import model_server
+
+    async def main():
+        service = VllmService.model_validate_json(sys.argv[1])
+        server = model_server("m", service, Path(sys.argv[2]))
+        await server.start()
+        await server.health_wait()
+        print("ready", flush=True)
+        await asyncio.Event().wait()
+
+    asyncio.run(main())
+"""
+
+
+@pytest.fixture
+def runner(tmp_path, vllm):
+    """Another process that has started a server with children, and the ids of all of them."""
+    service = vllm(STANDIN_CHILDREN=1).model_dump_json()
+    command = [sys.executable, "-c", textwrap.dedent(RUNNER), service, str(tmp_path / "logs")]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout.readline() == "ready\n"
+    yield process, list(read_record(tmp_path)["pids"].values())
+    process.kill()
+    process.wait()
+    process.stdout.close()
+
+
+def test_no_server_survives_a_kill_of_nel(runner):
+    process, pids = runner
+    assert all(alive(pid) for pid in pids)
+    process.kill()
+    wait_until_dead(pids[:1])
+    # The deaf worker and daemon are given the grace first.
+    wait_until_dead(pids, seconds=25.0)
+
+
+def test_no_server_survives_a_kill_of_its_guard(runner):
+    process, pids = runner
+    (guard,) = psutil.Process(process.pid).children()
+    guard.kill()
+    if sys.platform.startswith("linux"):
+        wait_until_dead(pids[:1])
+    for pid in pids[1:]:  # without guard and server nobody is left to end the deaf children: the test does
+        os.kill(pid, signal.SIGKILL)
+
+
+async def test_an_endpoint_is_only_waited_for(tmp_path, vllm):
+    server = model_server("m", vllm(STANDIN_STATUS=200), tmp_path / "logs")
+    url = await server.start()
+    await server.health_wait()
+    endpoint = APIDeployment("api", url + "/v1/chat/completions", "/health")
+    assert await endpoint.start() == url + "/v1/chat/completions"
+    await endpoint.health_wait()
+    with pytest.raises(ServiceError, match="service api: its health path /other answers 404"):
+        await APIDeployment("api", url, "/other").health_wait()
+    await endpoint.stop()
+    await server.stop()
+    with pytest.raises(ServiceError, match="service api: its health path /health does not answer"):
+        await endpoint.health_wait()
+    await APIDeployment("api", url).health_wait()  # no health path: nothing to wait for
