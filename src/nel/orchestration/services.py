@@ -9,7 +9,7 @@ from typing import Any, Final
 
 from nel.config.load import LoadedConfig
 from nel.config.services import SUFFIXES, ApiService, ManagedService, ModelService, Service
-from nel.core.errors import UsageError
+from nel.core.errors import NelError, UsageError
 from nel.inference.client import ModelClient
 from nel.inference.cost import Prices
 from nel.inference.settings import ServiceSettings
@@ -28,6 +28,7 @@ class Services:
         self._settings: dict[str, ServiceSettings] = {}
         self._clients: dict[str, ModelClient] = {}
         self._servers: dict[str, ModelServer] = {}
+        self._failures: dict[str, NelError] = {}
         self._locks: dict[str, asyncio.Lock] = {}
 
     async def settings(self, name: str) -> ServiceSettings:
@@ -44,17 +45,28 @@ class Services:
         return ModelClient(await self.settings(name))
 
     async def client(self, name: str) -> ModelClient:
-        """The one client of a service; a managed server (and those it depends on) is started first."""
+        """The one client of a service; a managed server (and those it depends on) is started first.
+
+        A service that could not be started is not tried again: everyone who needs it is told why.
+        """
         async with self._locks.setdefault(name, asyncio.Lock()):
+            if name in self._failures:
+                raise self._failures[name]
             if name not in self._clients:
-                settings = await self.settings(name)
-                service = self._service(name)
-                if isinstance(service, ManagedService):
-                    for other in service.depends_on:
-                        await self.client(other)
-                    settings = replace(settings, urls=[await self._start(name, service)])
-                self._clients[name] = ModelClient(settings)
+                try:
+                    self._clients[name] = ModelClient(await self._started(name))
+                except NelError as error:
+                    self._failures[name] = error
+                    raise
         return self._clients[name]
+
+    async def _started(self, name: str) -> ServiceSettings:
+        settings, service = await self.settings(name), self._service(name)
+        if not isinstance(service, ManagedService):
+            return settings
+        for other in service.depends_on:
+            await self.client(other)
+        return replace(settings, urls=[await self._start(name, service)])
 
     async def close(self) -> None:
         """Close all clients, then stop all servers, the last started first."""
