@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 
 import pytest
 from openai_faults import Fault
@@ -217,13 +218,14 @@ def test_a_benchmark_that_fails_does_not_stop_the_others(server, work, capsys):
 
 
 def test_ctrl_c_keeps_what_was_measured_and_ends_with_130(server, work):
+    third = threading.Event()
+    server.rule = lambda body, number: third.set() if number == 2 else None
     server.delay = 0.2
     command = [sys.executable, "-m", "nel", *quick(server, "--max-concurrent", "1", "--model-id", "fake")]
     with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as running:
-        while server.count < 3 and running.poll() is None:
-            pass
+        assert third.wait(30)
         running.send_signal(signal.SIGINT)
-        out, err = running.communicate()
+        _, err = running.communicate()
     assert running.returncode == 130, err
     assert "Traceback" not in err
     assert json.loads((work / "out/manifest.json").read_text())["stage"] == "interrupted"

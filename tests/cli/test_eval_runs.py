@@ -2,6 +2,7 @@
 
 import json
 import shutil
+import threading
 
 import pytest
 from openai_server import FakeOpenAI
@@ -42,6 +43,10 @@ def quick(server, *more):
 def document(capsys, *arguments):
     code = main([*arguments, "--json"])
     return code, json.loads(capsys.readouterr().out)
+
+
+def words_of_lines(capsys):
+    return [line.split() for line in capsys.readouterr().out.splitlines()]
 
 
 def mark_running(run):
@@ -94,12 +99,12 @@ def test_stop_fails_when_there_is_nothing_to_stop(run, capsys):
 
 
 def test_a_run_in_the_background_can_be_followed_and_stopped(server, work, capsys):
+    second = threading.Event()
+    server.rule = lambda body, number: second.set() if number == 1 else None
     server.delay = 0.5
     assert main(quick(server, "-o", "out", "--background", "--max-concurrent", "1")) == 0
-    said = capsys.readouterr()
-    assert "out" in said.out + said.err
-    while server.count < 2:
-        pass
+    assert "nel eval status out" in capsys.readouterr().out
+    assert second.wait(30)
     assert document(capsys, "eval", "status", "out")[1]["running"]
     assert main(["eval", "stop", "out"]) == 0
     _, state = document(capsys, "eval", "status", "out")

@@ -83,7 +83,7 @@ def test_a_config_is_tried_with_few_problems_and_leaves_nothing_behind(work, cap
         )
         assert main(["validate", "suite.yaml", "--samples", "2"]) == 0
         assert server.count == 2
-    assert sorted(path.name for path in work.iterdir() if path.name != ".config") == ["sums.py", "suite.yaml", "tmp"]
+    assert sorted(path.name for path in work.iterdir() if path.name != ".config") == ["suite.yaml", "sums.py", "tmp"]
     assert list((work / "tmp").iterdir()) == []
 
 

@@ -240,8 +240,14 @@ def test_a_plan_says_what_would_be_asked_and_writes_nothing(suite, tmp_path, ser
     ("change", "said"),
     [
         (("HERE/echo.py", "gsm9k"), r"config:5: benchmarks\[0\]\.name: .*gsm9k"),
-        (("{name: HERE/echo.py", "{name: HERE/echo.py, params: {colour: 1}"), r"config:5: benchmarks\[0\]\.params\.colour"),
-        (("{type: simple, service: m}", "{type: custom, class_path: 'no.such:X'}"), r"config:5: .*class_path: .*no\.such"),
+        (
+            ("{name: HERE/echo.py", "{name: HERE/echo.py, params: {colour: 1}"),
+            r"config:5: benchmarks\[0\]\.params\.colour",
+        ),
+        (
+            ("{type: simple, service: m}", "{type: custom, class_path: 'no.such:X'}"),
+            r"config:5: .*class_path: .*no\.such",
+        ),
     ],
     ids=["benchmark", "parameter", "solver"],
 )
@@ -249,3 +255,19 @@ def test_what_cannot_be_loaded_is_refused_with_file_and_line(suite, change, said
     result = run_local(suite(ONE.replace(*change)))
     (reason,) = result.failed.values()
     assert re.search(said, reason), reason
+
+
+def test_a_benchmark_whose_code_raises_is_isolated_too(suite, tmp_path):
+    (tmp_path / "broken.py").write_text(
+        "from nel import EvalEnvironment, register\n\n"
+        "@register\nclass Broken(EvalEnvironment):\n    name = 'broken'\n"
+        "    async def dataset_size(self):\n        raise ZeroDivisionError('no rows')\n"
+        "    async def seed(self, idx): ...\n    async def verify(self, *a, **k): ...\n"
+    )
+    config = ONE.replace(
+        "benchmarks:\n", "benchmarks:\n  - {name: HERE/broken.py, solver: {type: simple, service: m}}\n"
+    )
+    result = run_local(suite(config))
+    assert result.exit_code == ExitCode.FAILED
+    assert "ZeroDivisionError: no rows" in next(iter(result.failed.values()))
+    assert len(result.bundles) == 1

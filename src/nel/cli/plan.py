@@ -31,9 +31,8 @@ def print_plan(loaded: LoadedConfig, *, as_json: bool) -> int:
 
 
 def _print(plan: Plan) -> None:
-    click.echo(
-        f"Would run {_counted(len(plan.cells), 'cell')} in {plan.output_dir}; nothing was written and no question asked.\n"
-    )
+    cells = f"{len(plan.cells)} cell{'' if len(plan.cells) == 1 else 's'}"
+    click.echo(f"Would run {cells} in {plan.output_dir}; nothing was written and no question asked.\n")
     if not plan.cells:
         return
     rows = [_row(cell) for cell in plan.cells]
@@ -55,7 +54,3 @@ def _row(cell: PlannedCell) -> tuple[str, ...]:
         "no limit" if cell.completion_tokens is None else f"<= {format_count(cell.completion_tokens)}",
         "-" if cell.cost is None else f"<= {format_money(cell.cost)}{f' {cell.currency}' if cell.currency else ''}",
     )
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{format_count(number)} {what}{'' if number == 1 else 's'}"

@@ -204,6 +204,7 @@ async def evaluate_cell(
         del run  # its index is no longer needed, and deriving has arrays of its own
         bundle = await asyncio.to_thread(lambda: derive(directory, info, pairs_from_logs(directory)))
     if on_progress is not None:
+        await asyncio.to_thread(tally.refresh)
         on_progress(tally)
     return CellResult(
         bundle=bundle,

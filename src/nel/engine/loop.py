@@ -127,6 +127,7 @@ class CellRun:
     async def _tick(self, pool: Pool[int]) -> None:
         while self.on_progress is not None:
             self.tally.in_flight = pool.in_flight
+            await asyncio.to_thread(self.tally.refresh)
             self.on_progress(self.tally)
             await asyncio.sleep(0.25)
 

@@ -27,6 +27,8 @@ class Tally:
     cost: float | None = None
     in_flight: int = 0
     retries: int = 0
+    interval: tuple[float, float] | None = None
+    """The running mean's 95 % interval, clustered by problem, as of the last `refresh`."""
     started: float = field(default_factory=time.monotonic)
     _mean: RunningMean = field(default_factory=lambda: RunningMean(0))
 
@@ -45,9 +47,9 @@ class Tally:
         """Running mean over problems."""
         return self._mean.mean
 
-    def interval(self) -> tuple[float, float] | None:
-        """Its 95 % interval, clustered by problem."""
-        return self._mean.interval()
+    def refresh(self) -> None:
+        """Bring `interval` up to date; may take a second the first time, while a library loads."""
+        self.interval = self._mean.interval()
 
     def plan(self, problems: int, repeats: int) -> None:
         """Expect `repeats` attempts at each of so many problems."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -116,9 +118,18 @@ async def plan_cells(
     for index, entry in enumerate(loaded.config.benchmarks):
         try:
             planned.append(await _plan(index, entry, services, shard, retry_errors))
-        except NelError as error:
-            planned.append((index, _placed(loaded, index, error)))
+        except Exception as error:
+            planned.append((index, _placed(loaded, index, as_nel_error(error))))
     return planned
+
+
+def as_nel_error(error: Exception) -> NelError:
+    """The error as a message for a person; what somebody's own code raised is told by its type."""
+    if isinstance(error, NelError):
+        return error
+    if os.environ.get("NEL_DEBUG", "0") not in {"", "0"}:
+        traceback.print_exception(error)
+    return NelError(f"{type(error).__name__}: {error}", hint="Set NEL_DEBUG=1 to see where it was raised.")
 
 
 def _placed(loaded: LoadedConfig, index: int, error: NelError) -> NelError:

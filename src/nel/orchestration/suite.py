@@ -23,7 +23,7 @@ from nel.engine.session import Session
 from nel.engine.settings import RetryErrors
 from nel.engine.tally import Tally
 from nel.observability.progress import NullProgress, Progress, ProgressSnapshot
-from nel.orchestration.cells import Cell, build_solver, name_cells, plan_cells
+from nel.orchestration.cells import Cell, as_nel_error, build_solver, name_cells, plan_cells
 from nel.orchestration.services import Services, wait_for_endpoint
 
 
@@ -129,6 +129,9 @@ class _Suite:
                 if not isinstance(failure, Cell):
                     index, error = failure
                     self._failed(f"benchmarks[{index}] {self._loaded.config.benchmarks[index].name}", error, session)
+            waiting = [cell for cell in cells if session.finished(cell.key, cell.plan) is None]
+            for cell in waiting:  # all at once, so that the time left is that of the whole suite
+                self.progress.begin(cell.directory, cell.plan.attempts, 0)
             slots = asyncio.Semaphore(self._loaded.config.max_concurrent_benchmarks)
             async with asyncio.TaskGroup() as group:
                 for cell in cells:
@@ -147,8 +150,8 @@ class _Suite:
                 else:
                     bundle = (await self._evaluate(session, services, cell)).bundle
                 self.result.bundles[str(cell.key)] = bundle
-            except NelError as error:
-                self._failed(str(cell.key), error, session)
+            except Exception as error:
+                self._failed(str(cell.key), as_nel_error(error), session)
             finally:
                 await cell.plan.env.close()
 
@@ -160,7 +163,6 @@ class _Suite:
             await wait_for_endpoint(service, self._loaded.config.services[service])
             plan = plan.with_solver(await build_solver(cell.entry, plan.env, client, services.config(service)))
         tally = Tally()
-        self.progress.begin(name, plan.attempts, 0)
 
         def show(now: Tally) -> None:
             nonlocal tally
@@ -189,7 +191,6 @@ class _Suite:
 
 def snapshot(tally: Tally) -> ProgressSnapshot:
     """What the display shows of a cell."""
-    interval = tally.interval()
     return ProgressSnapshot(
         done=tally.done,
         total=tally.planned,
@@ -197,8 +198,8 @@ def snapshot(tally: Tally) -> ProgressSnapshot:
         unscored=tally.unscored,
         errors=dict(tally.errors),
         mean=tally.mean,
-        ci_lower=interval[0] if interval else None,
-        ci_upper=interval[1] if interval else None,
+        ci_lower=tally.interval[0] if tally.interval else None,
+        ci_upper=tally.interval[1] if tally.interval else None,
         tokens=tally.tokens,
         cost=tally.cost,
         elapsed=tally.elapsed,
