@@ -57,7 +57,7 @@ LATER = {
     "serving": {"generate_app"},
     "sandbox": set(KEY_TYPES["sandbox"]),
     "interceptors": {"resolve_interceptors"},
-    "scoring": {"code_sandbox", "needs_judge"},
+    "scoring": {"code_sandbox"},
 }
 
 ELSEWHERE = {

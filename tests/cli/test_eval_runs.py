@@ -2,6 +2,8 @@
 
 import json
 import shutil
+import subprocess
+import sys
 import threading
 
 import pytest
@@ -53,6 +55,10 @@ def mark_running(run):
     """The state in which a killed process leaves its directory."""
     manifest = json.loads((run / "manifest.json").read_text())
     (run / "manifest.json").write_text(json.dumps(manifest | {"stage": "running"}))
+    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
+        ended.wait()
+    owner = json.loads((run / "nel.pid").read_text())
+    (run / "nel.pid").write_text(json.dumps(owner | {"pid": ended.pid}))
 
 
 def test_status_counts_attempts_by_outcome(run, capsys):

@@ -43,7 +43,6 @@ def used_service(line):
             "benchmarks[0].scoring.include_defaults: not available yet",
         ),
         (minimal("output: {export: [wandb]}\n"), "config:9: output.export: not available yet"),
-        (minimal("output:\n  report:\n    - json\n    - html\n"), "config:12: output.report[1]: html reports are not"),
         (minimal("output: {trajectories: {enrich: true}}\n"), "output.trajectories.enrich: not available yet"),
         (minimal(**{"model: tiny": "tokenizer: x"}), "config:5: services.m.tokenizer: not available yet"),
         (

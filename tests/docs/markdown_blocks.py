@@ -10,7 +10,8 @@ A block is plain text on a page; what the tests do with it is said here, once:
 - `python` runs as a script of its own. `json` and `jsonl` must parse. A `yaml` block is a config, or a part of one
   that gets a service and a benchmark where it has none; it must pass `load_config`.
 - `text`, `mermaid`, `csv`, `toml`, `jinja` and the like are shown (or written, with a title), never run.
-- `http://localhost:8000/v1` is the reader's own endpoint: the tests put the fake server's address there.
+- `http://localhost:8000/v1` is the reader's own endpoint: the tests put the fake server's address there. Every
+  `${..._KEY}` or `${..._TOKEN}` that a page names is set.
 - `<!-- not executed: REASON -->` on the line before excuses a block; `test_blocks.py` counts these.
 """
 

@@ -15,8 +15,10 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from pathlib import Path
 
 MODULES = ("vllm/entrypoints/openai/api_server.py", "sglang/launch_server.py")
-DEAF = "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('deaf', flush=True); signal.pause()"
-DAEMON = f"import os\nif os.fork(): os._exit(0)\nos.setsid()\nprint(os.getpid(), flush=True)\nos.close(1)\n{DEAF}"
+DEAF = (
+    "import os, signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print(os.getpid(), flush=True); signal.pause()"
+)
+DAEMON = f"import os\nif os.fork(): os._exit(0)\nos.setsid()\n{DEAF}"
 
 
 def install(folder):

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import textwrap
 import time
+from dataclasses import replace
 
 import psutil
 import pytest
@@ -16,6 +17,8 @@ from standin_server import install, read_record
 from nel.config.services import VllmService
 from nel.core.errors import ServiceError
 from nel.orchestration.model_server import APIDeployment, DeployConfig, ProcessModelDeployment, model_server
+from nel.orchestration.server_commands import deploy_config
+from nel.orchestration.server_process import free_port
 
 
 @pytest.fixture
@@ -32,10 +35,6 @@ def vllm(tmp_path):
 
 
 def deployment(tmp_path, vllm, *, grace=15.0, **keys):
-    from dataclasses import replace
-
-    from nel.orchestration.server_commands import deploy_config
-
     return ProcessModelDeployment(replace(deploy_config("m", vllm(**keys), tmp_path / "logs"), stop_grace=grace))
 
 
@@ -166,15 +165,23 @@ async def test_a_setup_command_may_not_outlast_the_startup_timeout(tmp_path, vll
 
 
 async def test_pre_cmd_holds_in_the_servers_own_shell(tmp_path, vllm):
-    tools = tmp_path / "activated"
-    tools.mkdir()
-    (tools / "python").symlink_to(sys.executable)
-    pre_cmd = f"export SET_BEFORE='it is'; export PATH={tools}:$PATH"
-    server = model_server("m", vllm(pre_cmd=pre_cmd), tmp_path / "logs")
+    service = vllm(pre_cmd="export SET_BEFORE='it is'")
+    del service.extra_env["PATH"]
+    server = model_server("m", service, tmp_path / "logs")
     await server.start()
     await server.health_wait()
     await server.stop()
     assert read_record(tmp_path)["env"]["SET_BEFORE"] == "it is"
+
+
+async def test_pre_cmd_may_activate_another_python(tmp_path, vllm):
+    tools = tmp_path / "activated"
+    tools.mkdir()
+    (tools / "python").symlink_to("/bin/echo")
+    server = model_server("m", vllm(pre_cmd=f"export PATH={tools}:$PATH"), tmp_path / "logs")
+    await server.start()
+    with pytest.raises(ServiceError, match=r"exit code 0 before it was ready.\n(.*\n)*.*-m vllm.entrypoints"):
+        await server.health_wait()
 
 
 async def test_a_failing_pre_cmd_starts_no_server(tmp_path, vllm):
@@ -186,19 +193,11 @@ async def test_a_failing_pre_cmd_starts_no_server(tmp_path, vllm):
 
 
 async def test_a_program_that_cannot_be_started_is_named(tmp_path):
-    config = DeployConfig(name="m", command=["/no/such/program"], port=1, log_path=tmp_path / "m.log")
-    from nel.orchestration.server_process import free_port
-
-    server = ProcessModelDeployment(DeployConfig(**{**as_keys(config), "port": free_port()}))
+    config = DeployConfig(name="m", command=["/no/such/program"], port=free_port(), log_path=tmp_path / "m.log")
+    server = ProcessModelDeployment(config)
     await server.start()
     with pytest.raises(ServiceError, match="/no/such/program cannot be started"):
         await server.health_wait()
-
-
-def as_keys(config):
-    from dataclasses import fields
-
-    return {field.name: getattr(config, field.name) for field in fields(config)}
 
 
 async def test_health_cannot_be_waited_for_before_the_start(tmp_path, vllm):
@@ -208,13 +207,16 @@ async def test_health_cannot_be_waited_for_before_the_start(tmp_path, vllm):
 
 RUNNER = """
     import asyncio, sys
+    from dataclasses import replace
     from pathlib import Path
     from nel.config.services import VllmService
-    from nel.orchestration.model_server import model_server
+    from nel.orchestration.server_commands import deploy_config
+    from nel.orchestration.server_process import ProcessModelDeployment
 
     async def main():
         service = VllmService.model_validate_json(sys.argv[1])
-        server = model_server("m", service, Path(sys.argv[2]))
+        config = replace(deploy_config("m", service, Path(sys.argv[2])), stop_grace=0.5)
+        server = ProcessModelDeployment(config)
         await server.start()
         await server.health_wait()
         print("ready", flush=True)
@@ -224,36 +226,31 @@ RUNNER = """
 """
 
 
-@pytest.fixture
-def runner(tmp_path, vllm):
-    """Another process that has started a server with children, and the ids of all of them."""
-    service = vllm(STANDIN_CHILDREN=1).model_dump_json()
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM, signal.SIGINT])
+def test_no_server_survives_the_end_of_nel(tmp_path, vllm, number):
+    service = vllm(STANDIN_CHILDREN=1, STANDIN_DEAF=1).model_dump_json()
     command = [sys.executable, "-c", textwrap.dedent(RUNNER), service, str(tmp_path / "logs")]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-    assert process.stdout.readline() == "ready\n"
-    yield process, list(read_record(tmp_path)["pids"].values())
-    process.kill()
-    process.wait()
-    process.stdout.close()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True) as nel:
+        assert nel.stdout.readline() == "ready\n"
+        pids = read_record(tmp_path)["pids"].values()
+        assert all(alive(pid) for pid in pids)
+        nel.send_signal(number)
+        nel.wait()
+        wait_until_dead(pids)
 
 
-def test_no_server_survives_a_kill_of_nel(runner):
-    process, pids = runner
-    assert all(alive(pid) for pid in pids)
-    process.kill()
-    wait_until_dead(pids[:1])
-    # The deaf worker and daemon are given the grace first.
-    wait_until_dead(pids, seconds=25.0)
-
-
-def test_no_server_survives_a_kill_of_its_guard(runner):
-    process, pids = runner
-    (guard,) = psutil.Process(process.pid).children()
+async def test_stop_ends_what_a_killed_guard_left_behind(tmp_path, vllm):
+    server = deployment(tmp_path, vllm, grace=0.3, STANDIN_CHILDREN=1)
+    await server.start()
+    await server.health_wait()
+    pids = read_record(tmp_path)["pids"]
+    guard = psutil.Process(pids["server"]).parent()
     guard.kill()
     if sys.platform.startswith("linux"):
-        wait_until_dead(pids[:1])
-    for pid in pids[1:]:  # without guard and server nobody is left to end the deaf children: the test does
-        os.kill(pid, signal.SIGKILL)
+        wait_until_dead([pids["server"]])  # by the kernel, before anybody asks
+    await server.stop()
+    assert not [name for name in ("server", "worker") if alive(pids[name])]
+    os.kill(pids["daemon"], signal.SIGKILL)  # it left the session, and only the guard knew of it
 
 
 async def test_an_endpoint_is_only_waited_for(tmp_path, vllm):

@@ -29,7 +29,7 @@ verbose_option: Decorator = click.option(
     is_flag=True,
     expose_value=False,
     callback=_set_verbose,
-    help="Log each step on stderr, and show the traceback of an internal error.",
+    help="Show debug messages, and the traceback of an internal error.",
 )
 
 json_option: Decorator = click.option(

@@ -1,4 +1,4 @@
-"""`nel eval report`: a run as markdown, JSON or plain text."""
+"""`nel eval report`: a run in one of the formats of a report."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from nel.cli.options import run_dir_argument, verbose_option
     metavar="FORMAT",
     default="console",
     show_default=True,
-    help="console, markdown or json.",
+    help="console, markdown, json, html, csv or latex.",
 )
 @click.option("--output", "-o", type=click.Path(path_type=Path, dir_okay=False), help="Write to this file instead.")
 @verbose_option

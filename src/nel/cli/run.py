@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from nel.cli.options import json_option, override_option, retry_errors_option, verbose_option, yaml_text
 from nel.cli.quick import load_quick, quick_options, refuse_quick_flags
+
+if TYPE_CHECKING:
+    from nel.engine.settings import RetryErrors
 
 
 @click.command()
@@ -32,7 +35,7 @@ def run(
     output_dir: str | None,
     override: tuple[str, ...],
     resume: bool,
-    retry_errors: str | None,
+    retry_errors: RetryErrors | None,
     dry_run: bool,
     background: bool,
     as_json: bool,

@@ -21,6 +21,7 @@ from nel.cli.options import (
 from nel.cli.output import print_json, print_table
 
 if TYPE_CHECKING:
+    from nel.engine.settings import RetryErrors
     from nel.executors import Executor
     from nel.reporting.run_view import CellView, RunView
 
@@ -49,6 +50,7 @@ def status(run_dir: Path, watch: float | None, as_json: bool) -> int:
 
 
 def _state(run_dir: Path) -> dict[str, Any]:
+    from nel.core.rundir import Stage
     from nel.executors import detect_executor
     from nel.reporting.run_view import open_run
 
@@ -60,7 +62,7 @@ def _state(run_dir: Path) -> dict[str, Any]:
         "run_id": view.manifest.run_id,
         "stage": str(view.manifest.stage),
         "executor": executor.name if executor is not None else None,
-        "running": bool(process and process.running),
+        "running": view.manifest.stage is Stage.RUNNING and bool(process and process.running),
         "cells": [_progress(view, cell) for cell in view.cells()],
     }
 
@@ -120,7 +122,11 @@ def stop(run_dir: Path) -> int:
 
     The exit code is 1 when nothing was running.
     """
-    if _executor_of(run_dir).stop(run_dir):
+    from nel.core.rundir import RunDir, Stage
+
+    executor = _executor_of(run_dir)
+    # A process that ran it and went on to something else is not to be stopped.
+    if RunDir.read(run_dir).stage is Stage.RUNNING and executor.stop(run_dir):
         click.echo(f"Stopped; `nel eval resume {run_dir}` continues it.", err=True)
         return 0
     click.echo(f"Nothing to stop: no run is going on in {run_dir}.", err=True)
@@ -155,7 +161,7 @@ def resume(
     run_dir: Path,
     api_key: str | None,
     override: tuple[str, ...],
-    retry_errors: str | None,
+    retry_errors: RetryErrors | None,
     background: bool,
     as_json: bool,
 ) -> int:

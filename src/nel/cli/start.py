@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import click
 
 if TYPE_CHECKING:
     from nel.config.load import LoadedConfig
+    from nel.executors import RunOutcome
 
 
 def start(
     loaded: LoadedConfig,
     *,
     resume: bool,
-    retry_errors: str,
+    retry_errors: Literal["transient", "all"],
     dry_run: bool,
     background: bool,
     as_json: bool,
@@ -31,15 +32,28 @@ def start(
     from nel.cli.outcome import print_outcome
     from nel.executors import get_executor
 
-    executor = get_executor(loaded.config.cluster.type)
-    result = executor.run(
+    outcome = get_executor(loaded.config.cluster.type).run(
         loaded,
         resume=resume,
         background=background,
         retry_errors=retry_errors,
         command=recorded_command(arguments),
     )
-    return print_outcome(result.run_dir, exit_code=result.exit_code, as_json=as_json)
+    if background:
+        return _print_started(outcome, as_json=as_json)
+    return print_outcome(outcome.run_dir, exit_code=outcome.exit_code, as_json=as_json)
+
+
+def _print_started(outcome: RunOutcome, *, as_json: bool) -> int:
+    if as_json:
+        from nel.cli.output import print_json
+
+        print_json({"run_dir": str(outcome.run_dir), "exit_code": outcome.exit_code, "pid": outcome.pid})
+    else:
+        where = outcome.run_dir
+        click.echo(f"Running in the background, in {where} (process {outcome.pid}).")
+        click.echo(f"Follow it: nel eval status {where}, nel eval logs {where} -f; end it: nel eval stop {where}")
+    return outcome.exit_code
 
 
 def recorded_command(arguments: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ from nel.config.clusters import SlurmCluster, walltime_seconds
 from nel.config.eval_config import EvalConfig, services_of, services_of_metric
 from nel.config.positions import ConfigPath
 from nel.config.sandboxes import NoSandbox
-from nel.config.scoring import JudgeMetric
+from nel.config.scoring import JudgeBase
 from nel.config.services import (
     ApiService,
     DynamoService,
@@ -93,12 +93,12 @@ def _benchmarks(config: EvalConfig) -> Iterator[Problem]:
 
 def _judges(benchmark: Benchmark, path: ConfigPath) -> Iterator[Problem]:
     for index, metric in enumerate(benchmark.scoring.metrics):
-        if isinstance(metric, JudgeMetric) and metric.allow_self_judge:
+        if isinstance(metric, JudgeBase) and metric.allow_self_judge:
             continue
         for inner, name in services_of_metric(metric):
             judges = metric.type.endswith("judge") and inner[0] != "baseline_service"
             if judges and name == benchmark.service:
-                hint = "Name another service, or set `allow_self_judge: true`." if metric.type == "judge" else None
+                hint = "Name another service, or set `allow_self_judge: true`."
                 yield Problem(
                     (*path, "scoring", "metrics", index, *inner), f"{name!r} would judge its own answers", hint
                 )

@@ -112,7 +112,8 @@ def services_of_metric(metric: Metric) -> Iterator[tuple[tuple[str | int, ...], 
         yield ("service",), metric.service
     elif isinstance(metric, PairwiseJudgeMetric):
         yield ("judge_service",), metric.judge_service
-        yield ("baseline_service",), metric.baseline_service
+        if metric.baseline_service is not None:
+            yield ("baseline_service",), metric.baseline_service
     elif isinstance(metric, EnsembleJudgeMetric):
         for index, service in enumerate(metric.services):
             yield ("services", index), service

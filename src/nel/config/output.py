@@ -8,9 +8,6 @@ from nel.config.base import Model, Positive, key
 
 DEFAULT_DIR = "./eval_results"
 
-REPORTS_NOW = ("markdown", "json", "console")
-"""The report formats that this version writes; the others are refused at planning."""
-
 
 class Trajectories(Model):
     """What is added to trajectories after a run."""
@@ -28,7 +25,7 @@ class Output(Model):
     progress_interval: Positive = key(60.0, "Seconds between two lines of progress where there is no terminal.")
     report: list[Literal["markdown", "json", "console", "html", "csv", "latex"]] = key(
         lambda: ["markdown"],
-        "Reports that are written; html, csv and latex are refused at planning, as not available yet.",
+        "Reports that are written into the run directory; `console` is printed at the end of every run.",
     )
     export: list[str] = key(list, "Where results are sent after the run.", later=True)
     export_config: dict[str, Any] = key(dict, "Settings of each export.", later=True)

@@ -8,7 +8,6 @@ from typing import Any
 from nel.config.base import Model
 from nel.config.eval_config import EvalConfig
 from nel.config.load import LoadedConfig
-from nel.config.output import REPORTS_NOW
 from nel.config.positions import ConfigPath
 from nel.config.schema import rows
 from nel.config.services import SUFFIXES, ApiService, protocol_of
@@ -34,9 +33,6 @@ def refusals(config: EvalConfig) -> Iterator[Problem]:
         yield from _later(benchmark, ("benchmarks", index))
     yield from _later(config.cluster, ("cluster",))
     yield from _later(config.output, ("output",))
-    for index, name in enumerate(config.output.report):
-        if name not in REPORTS_NOW:
-            yield Problem(("output", "report", index), f"{name} reports are not available yet")
 
 
 def _later(model: Model, path: ConfigPath) -> Iterator[Problem]:

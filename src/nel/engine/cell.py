@@ -59,6 +59,12 @@ class CellPlan:
             raise ServiceError(f"{self.name}: the solver is not the one that was planned with")
         return replace(self, solver=solver)
 
+    def with_environment(self, env: EvalEnvironment) -> CellPlan:
+        """The same plan with an environment that can ask its judges; it must measure in the same way."""
+        if env.scoring_identity() != self.env.scoring_identity():
+            raise ServiceError(f"{self.name}: the answers would not be measured as was planned")
+        return replace(self, env=env)
+
     def info(self, run_id: str, nel_version: str) -> CellInfo:
         """What the run keeps of the plan to derive the bundle again."""
         return CellInfo(

@@ -18,6 +18,7 @@ from nel.core.contract import encode_json
 from nel.core.disk import write_atomic
 from nel.core.errors import RecordError
 from nel.core.log import scan_log
+from nel.engine.judges import JudgeDetails, JudgeTotals
 from nel.engine.ledger import RESULTS, SUPERSEDED, TRAJECTORIES, Ledger
 from nel.engine.selection import Indexes
 from nel.metrics.estimate import Estimate
@@ -68,6 +69,7 @@ class MetricRow(msgspec.Struct):
 
     value: float | None = None
     outcome: Outcome = Outcome.SCORED
+    details: JudgeDetails = msgspec.field(default_factory=JudgeDetails)
 
 
 class ScoreRow(msgspec.Struct, tag_field="schema", tag="nel.score/1"):
@@ -238,6 +240,7 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
     others: dict[str, _Columns] = {}
     zeros: list[tuple[int, str | None, str | None]] = []
     collector = ArtifactCollector()
+    judges = JudgeTotals()
     counts = Counter[str]()
     last = 0.0
     samples, problem, unmeasured = 0, -1, 0
@@ -255,6 +258,7 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
             if name not in others:
                 others[name] = _Columns(cluster_by=info.cluster_by, bounds=None)
             others[name].add(row, metric.outcome, metric.value)
+            judges.add(name, metric.details)
     excluding = headline.mean()
     scores, categories = _scores(headline, info.repeats), _categories(headline)
     for zero in zeros:
@@ -292,6 +296,8 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
             "error": errors,
         },
         "means": {"excluding_errors": excluding, "errors_as_zero": headline.mean()},
+        "judges": judges.usage(),
+        "agreement": judges.agreement(),
         "error_policy": info.error_policy,
         "max_error_rate": info.max_error_rate,
         "identity": info.identity,

@@ -49,12 +49,25 @@ class AttemptHead(msgspec.Struct, tag_field="schema", tag="nel.attempt/1"):
     model_error: _ErrorHead | None = None
 
 
+class MetricHead(msgspec.Struct):
+    """How one metric of a score ended."""
+
+    outcome: Outcome = Outcome.SCORED
+
+
 class ScoreHead(msgspec.Struct, tag_field="schema", tag="nel.score/1"):
     """What resuming needs of a score's line."""
 
     score: str
     problem_idx: int
     outcome: Outcome = Outcome.SCORED
+    scorer_rewards: dict[str, MetricHead] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every metric has its value, so that nothing is left to be measured."""
+        scored = Outcome.SCORED
+        return self.outcome is scored and all(metric.outcome is scored for metric in self.scorer_rewards.values())
 
 
 _heads = msgspec.json.Decoder(AttemptHead | ScoreHead)
@@ -135,7 +148,7 @@ class Known:
     def _add(self, file: int, offset: int, length: int, head: AttemptHead | ScoreHead, permanent_errors: bool) -> None:
         line = Line(file, offset, length, head.problem_idx, good=True)
         if isinstance(head, ScoreHead):
-            self.scores.add(head.score, line._replace(good=head.outcome is Outcome.SCORED))
+            self.scores.add(head.score, line._replace(good=head.is_complete))
         elif head.model_error is None:
             self.attempts.add(head.attempt, line)
         elif head.model_error.permanent and permanent_errors:

@@ -94,8 +94,9 @@ class CellRun:
         return len(self.indexes) * self.settings.repeats
 
     def open_attempts(self) -> int:
-        """Attempts that a resume would make again: errors that may get better, and what could not be graded."""
-        return self.tally.unscored + self.tally.transient
+        """Attempts that a resume would make or measure again: errors that may get better, what could not be graded, and
+        scores that lack one of their metrics."""
+        return self.tally.unscored + self.tally.transient + self.tally.incomplete
 
     async def run(self) -> None:
         """Attempts and measures what is not known; cancelling it keeps all that was recorded."""
@@ -229,7 +230,8 @@ class CellRun:
         else:
             attempt = self._spill.restore(self._stored(line, TRAJECTORIES, AttemptRecord))
             attempt.problem_idx = prepared.idx
-            await self._measure(unit, attempt, prepared.gold, score_key)
+            earlier = self._stored(score_line, RESULTS, ScoreRecord) if score_line is not None else None
+            await self._measure(unit, attempt, prepared.gold, score_key, earlier)
         return True
 
     def _stored(self, line: Line, log: str, record: Any) -> Any:
@@ -353,9 +355,17 @@ class CellRun:
         self.ledger.attempt(unit, 0, self._attempts.append(line), len(line))
         await self._measure(unit, attempt, gold, self.identities.score(key, gold.expected))
 
-    async def _measure(self, unit: int, attempt: AttemptRecord, gold: Gold, score_key: bytes) -> None:
+    async def _measure(
+        self, unit: int, attempt: AttemptRecord, gold: Gold, score_key: bytes, earlier: ScoreRecord | None = None
+    ) -> None:
         score = await measure(
-            self.env, attempt, gold, score=score_key.hex(), basis=self.identities.basis, run_id=self.run_id
+            self.env,
+            attempt,
+            gold,
+            score=score_key.hex(),
+            basis=self.identities.basis,
+            run_id=self.run_id,
+            earlier=earlier,
         )
         line = encode_json(score)
         self.ledger.score(unit, 0, self._scores.append(line), len(line))

@@ -28,16 +28,29 @@ def answer_of(attempt: AttemptRecord) -> str:
 
 
 async def measure(
-    env: EvalEnvironment, attempt: AttemptRecord, gold: Gold, *, score: str, basis: str, run_id: str
+    env: EvalEnvironment,
+    attempt: AttemptRecord,
+    gold: Gold,
+    *,
+    score: str,
+    basis: str,
+    run_id: str,
+    earlier: ScoreRecord | None = None,
 ) -> ScoreRecord:
-    """The score of one attempt; whatever goes wrong is an outcome, never an exception and never a 0."""
+    """The score of one attempt; whatever goes wrong is an outcome, never an exception and never a 0.
+
+    `earlier` is the same measurement of another time, which was not complete.
+    """
     error = attempt.model_error
     if error is not None:
         return _failed(attempt, gold, error, score, basis, run_id)
     response = answer_of(attempt)
     begin = time.perf_counter()
     try:
-        verdict = await env.verify_attempt(attempt, response, gold.expected)
+        if earlier is not None and earlier.scorer_rewards:
+            verdict = await env.verify_again(attempt, response, gold.expected, earlier.scorer_rewards)
+        else:
+            verdict = await env.verify_attempt(attempt, response, gold.expected)
         _check(verdict)
     except Exception as failure:
         verdict = VerifyResult(

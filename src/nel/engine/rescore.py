@@ -16,7 +16,7 @@ from nel.core.rundir import CellEntry
 from nel.engine.compact import compact
 from nel.engine.derive import CellInfo, derive, pairs_from_logs
 from nel.engine.identity import Identities
-from nel.engine.ledger import RESULTS, TRAJECTORIES, Known, Ledger
+from nel.engine.ledger import RESULTS, SUPERSEDED, TRAJECTORIES, Known, Ledger, Line
 from nel.engine.measure import Gold, measure
 from nel.engine.session import Session
 from nel.engine.spill import Spill
@@ -64,7 +64,7 @@ def _finish(session: Session, key: str, entry: CellEntry, info: CellInfo, cell: 
         key,
         bundle_path=f"{entry.dir}/eval-{info.name}.json",
         plan=plan,
-        open_attempts=bundle["counts"]["unscored"] + bundle["counts"]["error"],
+        open_attempts=max(score.unscored + score.error for score in bundle["benchmark"]["scores"].values()),
     )
 
 
@@ -114,10 +114,14 @@ class _Rescoring:
             score=key.hex(),
             basis=self.identities.basis,
             run_id=self._session.run.manifest.run_id,
+            earlier=ScoreRecord.from_json(self._line(line)) if line is not None else None,
         )
         data = encode_json(score)
         self._ledger.score(unit, 0, self._results.append(data), len(data))
         await self._session.writer.ready()
+
+    def _line(self, line: Line) -> bytes:
+        return _read(self._cell / (SUPERSEDED if line.file else RESULTS), line.offset, line.length)
 
     async def _fail(self, _unit: int, error: Exception, _tries: int) -> None:
         raise error

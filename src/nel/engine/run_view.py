@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
+from hashlib import sha256
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from nel.core.contract import Record, canonical_json, decode_json
-from nel.core.digest import digest_parts
 from nel.core.errors import RecordError
 from nel.core.log import scan_log
 from nel.core.rundir import CellEntry, Manifest, Stage
@@ -22,16 +24,19 @@ from nel.observability.runtime import RuntimeStats
 from nel.reporting.run_view import CellView, Counts, Direction, Means, MetricView, Unit, UnitDetail
 
 _CHUNK = 1 << 20
+_HEAD = re.compile(
+    rb'\{"schema":"nel\.attempt/1","attempt":"([0-9a-f]+)","content":"([0-9a-f]+)",(?:"occurrence":(\d+),)?"problem_idx"'
+)
 _REPAIR = "Run it again with --resume: what is damaged or missing is made again, and the numbers with it."
 
 
-class _AttemptHead(msgspec.Struct, tag_field="schema", tag="nel.attempt/1"):
+class _AttemptHead(msgspec.Struct, tag_field="schema", tag="nel.attempt/1", gc=False):
     attempt: str
     content: str
     occurrence: int = 0
 
 
-class _Value(msgspec.Struct):
+class _Value(msgspec.Struct, gc=False):
     value: float | None = None
 
 
@@ -62,6 +67,7 @@ class ModelRunView:
         self.path = path
         self.manifest = manifest
         self._cells: list[CellView] | None = None
+        self._folders: dict[str, Path] = {}
 
     @property
     def kind(self) -> str:
@@ -87,7 +93,7 @@ class ModelRunView:
         complete = cell.stage is Stage.COMPLETED
         if complete and cell.bundle is not None and not (directory / RESULTS).is_file():
             raise RecordError(f"{directory / RESULTS} is missing, though the cell is completed", hint=_REPAIR)
-        attempts = scan_log(directory / TRAJECTORIES, _AttemptHead, problems=problems)
+        attempts = _scan_heads(directory / TRAJECTORIES, problems)
         scores = scan_log(directory / RESULTS, _ScoreHead, problems=problems)
         in_order = complete and self._one_line_each(directory, cell)
         joined = _join(attempts, scores) if in_order else _join_last(attempts, scores)
@@ -99,7 +105,9 @@ class ModelRunView:
 
     def detail(self, cell: CellView, unit: Unit) -> UnitDetail:
         """The texts of one attempt, as they were sent, answered and graded."""
-        directory = self._inside(cell.name)
+        if cell.name not in self._folders:
+            self._folders[cell.name] = self._inside(cell.name)
+        directory = self._folders[cell.name]
         offset, length, score_offset, score_length = unit.place
         attempt = AttemptRecord.from_json(_read(directory / TRAJECTORIES, offset, length))
         attempt = Spill(directory).restore(attempt)
@@ -141,6 +149,7 @@ class ModelRunView:
         )
         planned = entry.info if entry else {}
         cell.repeats = planned.get("repeats", 1)
+        cell.bounds, cell.cluster_by = planned.get("bounds"), planned.get("cluster_by", "cluster")
         cell.config, cell.identity = planned.get("config", {}), planned.get("identity", {})
         cell.data, cell.versions = planned.get("data", {}), planned.get("versions", {})
         path = self._bundle_of(cell, end)
@@ -277,9 +286,12 @@ def _described(name: str, metric: MetricView) -> MetricView:
 
 
 def _unit(attempt: _AttemptHead, score: _ScoreHead, place: tuple[int, ...]) -> Unit:
-    asked = (attempt.content.encode(), b"%d" % attempt.occurrence, canonical_json(score.expected_answer))
+    asked = f"{attempt.occurrence}:{attempt.content}" if attempt.occurrence else attempt.content
+    # No two units share this text: a digest in hex holds neither a colon nor a space.
+    identity = b"%b %b" % (asked.encode(), canonical_json(score.expected_answer))
     return Unit(
-        unit_key=digest_parts(asked).hex(),
+        unit_key=sha256(identity).hexdigest()[:32],
+        asked=asked,
         repeat=score.repeat,
         cluster=score.cluster,
         category=score.category,
@@ -292,6 +304,26 @@ def _unit(attempt: _AttemptHead, score: _ScoreHead, place: tuple[int, ...]) -> U
         latency_ms=score.latency_ms,
         place=place,
     )
+
+
+def _scan_heads(path: Path, problems: list[str]) -> Iterator[_Line]:
+    """`scan_log` of the attempts, without decoding lines that begin as this version writes them: most of a line is
+    text, and a million of them are read to compare two runs."""
+    if not path.is_file():
+        return
+    offset = number = 0
+    with path.open("rb", buffering=_CHUNK) as file:
+        for line in file:
+            head = _HEAD.match(line)
+            if head is None or not line.endswith(b"}\n"):
+                break
+            attempt, content, occurrence = head.groups()
+            yield offset, len(line) - 1, _AttemptHead(attempt.decode(), content.decode(), int(occurrence or 0))
+            offset += len(line)
+            number += 1
+        else:
+            return
+    yield from islice(scan_log(path, _AttemptHead, problems=problems), number, None)
 
 
 def _join(attempts: Iterator[_Line], scores: Iterator[_Line]) -> Iterator[_Joined]:

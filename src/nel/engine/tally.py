@@ -21,6 +21,8 @@ class Tally:
     """Errors by category."""
     transient: int = 0
     """Errors that may get better."""
+    incomplete: int = 0
+    """Scored attempts of which a further metric has no value."""
     known: int = 0
     """Attempts that an earlier run had already made."""
     tokens: int = 0
@@ -75,6 +77,7 @@ class Tally:
         if score.outcome is Outcome.SCORED:
             self.scored += 1
             self._mean.add(place, score.reward or 0.0)
+            self.incomplete += any(metric.outcome is not Outcome.SCORED for metric in score.scorer_rewards.values())
         elif score.outcome is Outcome.UNSCORED:
             self.unscored += 1
         else:

@@ -70,6 +70,9 @@ class EvalEnvironment(ABC):
     """`chat` or `completions`: what the prompts are written for; checked against the service before the first
     request."""
 
+    may_need_judge: bool = False
+    """Whether its verdicts may ask for a judge (`nel.scoring.needs_judge`); refused at planning where there is none."""
+
     async def prepare(self) -> None:
         """Load what `dataset_size` and `seed` need; called once, before either."""
 
@@ -97,6 +100,17 @@ class EvalEnvironment(ABC):
         """The verdict on a stored attempt: what the engine calls. By default `verify`; override it where a verdict
         needs what was asked as well."""
         return await self.verify(response, expected, None, metadata=attempt.seed_metadata, model_response=attempt.model)
+
+    async def verify_again(
+        self,
+        attempt: AttemptRecord,
+        response: str,
+        expected: Any,
+        earlier: Mapping[str, MetricScore],  # noqa: ARG002 - for environments that keep what was scored
+    ) -> VerifyResult:
+        """The verdict on an attempt that the same scorers measured before, but not completely: `earlier` has what they
+        said, by metric. By default all is measured anew."""
+        return await self.verify_attempt(attempt, response, expected)
 
     def scoring_identity(self) -> dict[str, Any]:
         """What `verify` depends on beside the answer and the expected one: scorer names, versions, code digests.

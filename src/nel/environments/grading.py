@@ -68,6 +68,10 @@ class ScorerCode:
             self.file = path.resolve() if path.is_file() else None
             self.content = self.file.read_bytes() if self.file else b"\n".join(_code_parts(code))
 
+    def names(self, word: str) -> bool:
+        """Whether the code speaks of `word`."""
+        return re.search(rb"\b%b\b" % word.encode(), self.content) is not None
+
     @property
     def is_own(self) -> bool:
         """Whether it is NEL's, so that its version says all."""

@@ -8,6 +8,7 @@ from typing import Any
 
 from nel.environments.base import VerifyResult
 from nel.observability.records import MetricScore, Outcome
+from nel.scoring.judging.request import needs_judge
 
 _TOLD = {
     "extracted",
@@ -45,6 +46,8 @@ def verdict_of(result: Any, scorer: str, version: str) -> VerifyResult:
         raise ScorerResultError(
             f"scorer {scorer}: outcome is {result['outcome']!r}; 'scored' or 'unscored' is expected"
         )
+    if result.get("needs_judge") is True:  # the form of NeMo Evaluator: its `correct: False` is no verdict
+        result = needs_judge()
     unscored = result.get("outcome") == "unscored"
     key = None if unscored else _reward_key(result, scorer)
     metrics = {

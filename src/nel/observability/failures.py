@@ -23,6 +23,7 @@ CATEGORIES: dict[str, str] = {
     "interrupted": "the run was stopped first",
     # unscored: answered, but not graded
     "judge_unparsable": "the judge's reply could not be read",
+    "judge_disagreement": "the judges found no majority",
     "unscorable": "the scorer declined to grade",
     # scored, but worth a look
     "truncated": "the answer ended at the token limit",

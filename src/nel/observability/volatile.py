@@ -60,8 +60,14 @@ VOLATILE: dict[str, tuple[str, ...]] = {
         "trajectory.*.session_id",
         "trajectory.*.steps.*.timestamp",
     ),
-    "results.jsonl": ("latency_ms", "verify_ms", "run_id"),
-    "eval-*.json": ("run_id", "timestamp", "config.shard", *(f"runtime.{name}" for name in _RUNTIME)),
+    "results.jsonl": (
+        "scorer_rewards.*.details.judge_usage",
+        "scorer_rewards.*.details.verdicts.*.unreadable",
+        "latency_ms",
+        "verify_ms",
+        "run_id",
+    ),
+    "eval-*.json": ("run_id", "timestamp", "config.shard", "judges", *(f"runtime.{name}" for name in _RUNTIME)),
     "runtime_stats.json": _RUNTIME,
     "failure_analysis.json": (),
 }

@@ -10,7 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from nel.config.benchmarks import Benchmark
+from nel.config.eval_config import services_of_metric
 from nel.config.load import LoadedConfig
+from nel.config.scoring import JudgeBase, Metric
 from nel.config.services import ModelService, merge_generation
 from nel.config.solvers import CustomSolver, SimpleSolver
 from nel.core.digest import digest_value
@@ -22,9 +24,11 @@ from nel.engine.selection import Shard
 from nel.engine.session import CellKey
 from nel.engine.settings import EvaluationSettings, RetryErrors
 from nel.environments.base import EvalEnvironment
+from nel.environments.configured import build_metric
 from nel.environments.registry import get_environment
+from nel.environments.scored import ScoredEnvironment
 from nel.inference.client import ModelClient
-from nel.orchestration.services import Services
+from nel.orchestration.services import Services, wait_for_endpoint
 from nel.solvers.base import Solver
 from nel.solvers.simple import simple_solver
 
@@ -41,6 +45,8 @@ class Cell:
     directory: str
     plan: CellPlan
     entry: Benchmark
+    env: EvalEnvironment
+    """The benchmark itself, without what `scoring` adds."""
 
 
 def settings_of(entry: Benchmark, *, retry_errors: RetryErrors = "transient") -> EvaluationSettings:
@@ -108,6 +114,44 @@ async def build_environment(entry: Benchmark) -> EvalEnvironment:
     env = get_environment(entry.name, params=entry.parameters, dataset=dataset)
     await env.prepare()
     return env
+
+
+async def scored_environment(
+    entry: Benchmark, env: EvalEnvironment, services: Services, *, started: bool
+) -> EvalEnvironment:
+    """The environment that measures as the entry's `scoring` says, with clients that can ask where `started`.
+
+    `UsageError` where the benchmark needs a judge and has none, or a model would judge its own answers.
+    """
+    scoring = entry.scoring
+    if not (scoring.metrics or env.may_need_judge):
+        return env
+    metrics = []
+    for spec in scoring.metrics:
+        clients = {}
+        for _path, name in services_of_metric(spec):
+            service = services.config(name)
+            assert service is not None
+            client = await (services.client(name) if started else services.unstarted_client(name))
+            if started:
+                await wait_for_endpoint(name, service)
+            clients[name] = (client, service.generation.given())
+        metrics.append(build_metric(spec, clients))
+        if entry.service is not None:
+            _check_self_judge(spec, await services.unstarted_client(entry.service), clients)
+    return ScoredEnvironment(env, metrics, primary=scoring.reward, include_defaults=scoring.include_defaults)
+
+
+def _check_self_judge(spec: Metric, model: ModelClient, clients: Mapping[str, tuple[ModelClient, Any]]) -> None:
+    if not isinstance(spec, JudgeBase) or spec.allow_self_judge:
+        return
+    for path, name in services_of_metric(spec):
+        if path[0] != "baseline_service" and clients[name][0].settings.place() == model.settings.place():
+            raise UsageError(
+                f"metric {spec.name}: service {name} is the model {model.settings.name} under another name, and would "
+                "judge its own answers",
+                hint="Name another judge, or set `allow_self_judge: true`.",
+            )
 
 
 async def plan_cells(
@@ -185,13 +229,19 @@ def _said_by(entry: Benchmark) -> str:
 async def _plan(
     index: int, entry: Benchmark, services: Services, shard: Shard | None, retry_errors: RetryErrors
 ) -> Cell:
-    env = await build_environment(entry)
+    own = await build_environment(entry)
+    env = await scored_environment(entry, own, services, started=False)
     client = await services.unstarted_client(entry.service) if entry.service else None
     service = services.config(entry.service)
     solver = await build_solver(entry, env, client, service)
     settings = client.settings if client else None
     config: dict[str, Any] = {
-        "entry": {"name": entry.name, "id": entry.id, "params": entry.parameters},
+        "entry": {
+            "name": entry.name,
+            "id": entry.id,
+            "params": entry.parameters,
+            "scoring": entry.scoring.model_dump(mode="json", exclude_defaults=True),
+        },
         "solver": {"type": entry.solver.type},
         "scorers": env.scoring_identity(),
         "error_policy": entry.errors[0],
@@ -211,4 +261,4 @@ async def _plan(
         env, solver, settings_of(entry, retry_errors=retry_errors), name=None, config=config, shard=shard
     )
     key = CellKey(env.name, settings.model if settings else "", entry.id or "")
-    return Cell(index=index, key=key, directory=env.name, plan=plan, entry=entry)
+    return Cell(index=index, key=key, directory=env.name, plan=plan, entry=entry, env=own)

@@ -20,6 +20,8 @@ from collections.abc import Callable, Iterable
 import psutil
 
 _SET_PDEATHSIG, _SET_CHILD_SUBREAPER = 1, 36  # linux/prctl.h
+PATIENCE = 5.0
+"""Seconds that a killed process is given to go; one that the kernel holds may never do."""
 _POLL = 0.5
 """Seconds between two looks at what no signal and no pipe announces."""
 
@@ -39,6 +41,14 @@ def send(number: signal.Signals, pids: Iterable[int]) -> None:
     for pid in pids:
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.kill(pid, number)
+
+
+def kill_session(session: int) -> None:
+    """Kill all processes of a session, and wait until they are gone."""
+    deadline = time.monotonic() + PATIENCE
+    while (living := session_members(session)) and time.monotonic() < deadline:
+        send(signal.SIGKILL, living)
+        time.sleep(0.01)
 
 
 class Guard:
@@ -97,7 +107,7 @@ class Guard:
     def _end_all(self) -> None:
         deadline = time.monotonic() + self._grace
         told: set[int] = set()
-        while living := self._living():
+        while (living := self._living()) and time.monotonic() < deadline + PATIENCE:
             if time.monotonic() >= deadline:
                 send(signal.SIGKILL, living)
             else:

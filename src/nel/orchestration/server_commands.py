@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import sys
 from importlib.machinery import PathFinder
@@ -54,8 +55,8 @@ def deploy_config(name: str, service: ManagedService, log_dir: Path) -> DeployCo
         MissingDependencyError: its program is not installed.
     """
     where = f"service {name}"
-    if not isinstance(service, GpuServer | LlamaCppService):
-        raise UsageError(f"{where}: a service of type {getattr(service, 'type', '?')} cannot run as a local process")
+    if not isinstance(service, VllmService | SglangService | TrtLlmService | LlamaCppService):
+        raise UsageError(f"{where}: {type(service).__name__} cannot run as a local process")
     port = service.port or free_port()
     env = dict(service.extra_env)
     setup_commands: list[str] = []
@@ -70,7 +71,7 @@ def deploy_config(name: str, service: ManagedService, log_dir: Path) -> DeployCo
         name=name,
         command=[*command, *service.extra_args],
         port=port,
-        log_path=log_dir / f"server-{name}.log",
+        log_path=log_dir / f"server-{re.sub(r'[^\w.-]+', '-', name)}.log",
         health_path=service.health_path,
         startup_timeout=service.startup_timeout,
         env=env,
@@ -97,7 +98,7 @@ def _llama_cpp(where: str, service: LlamaCppService, port: int) -> list[str]:
     return [sys.executable, "-P", "-m", "nel.orchestration.llama_server", *command]
 
 
-def _gpu_command(where: str, service: GpuServer, port: int) -> list[str]:
+def _gpu_command(where: str, service: VllmService | SglangService | TrtLlmService, port: int) -> list[str]:
     _refuse_own_flags(where, service, _OWN_FLAGS)
     path = Path(service.model).expanduser()
     if not path.exists() and service.model.startswith(("/", "./", "../", "~")):
@@ -125,8 +126,6 @@ def _gpu_command(where: str, service: GpuServer, port: int) -> list[str]:
             _require_program(where, service, "trtllm-serve", "pip install tensorrt_llm")
             command = ["trtllm-serve", model, "--served_model_name", name, *place]
             flags = ("--tp_size", "--pp_size", "")
-        case _:
-            raise UsageError(f"{where}: a service of this type cannot run as a local process")
     sizes = (service.tensor_parallel_size, service.pipeline_parallel_size, service.data_parallel_size)
     for flag, size in zip(flags, sizes, strict=True):
         if flag and size is not None:
@@ -135,11 +134,14 @@ def _gpu_command(where: str, service: GpuServer, port: int) -> list[str]:
 
 
 def _gpu_env(where: str, service: GpuServer) -> dict[str, str]:
+    env: dict[str, str] = {}
+    if service.pre_cmd is not None and "PATH" not in service.extra_env:
+        env["PATH"] = os.pathsep.join([str(Path(sys.executable).parent), os.environ.get("PATH", os.defpath)])
     if service.gpus is None:
-        return {}
+        return env
     if "CUDA_VISIBLE_DEVICES" in service.extra_env:
         raise UsageError(f"{where}: gpus and extra_env.CUDA_VISIBLE_DEVICES say the same thing; keep one of them")
-    return {"CUDA_VISIBLE_DEVICES": ",".join(str(number) for number in service.gpus)}
+    return env | {"CUDA_VISIBLE_DEVICES": ",".join(str(number) for number in service.gpus)}
 
 
 def _refuse_own_flags(where: str, service: ManagedService, flags: dict[str, str | None]) -> None:
@@ -160,7 +162,7 @@ def _brings_its_own(service: GpuServer) -> bool:
 
 def _python(where: str, service: GpuServer, module: str, command: str) -> str:
     if service.pre_cmd is not None:
-        return "python"  # of the environment that it may activate
+        return "python"  # NEL's own, unless it activates another environment
     if not _brings_its_own(service):
         added = service.extra_env.get("PYTHONPATH", "").split(os.pathsep)
         if PathFinder.find_spec(module, [*filter(None, added), *sys.path]) is None:

@@ -24,7 +24,7 @@ HOST: Final = "127.0.0.1"
 _TAIL_LINES, _TAIL_BYTES = 20, 1 << 16
 _FIRST_DELAY, _LAST_DELAY = 0.05, 1.0
 _HEALTH_TIMEOUT = 5.0
-_GUARD_MARGIN = 5.0
+_GUARD_MARGIN = 2 * guard.PATIENCE
 """Seconds beyond the grace after which a guard that has not ended is killed itself."""
 
 
@@ -206,13 +206,13 @@ def _ended(status: int) -> str:
 
 async def _end(process: asyncio.subprocess.Process, grace: float) -> None:
     if process.returncode is None:
-        with contextlib.suppress(ProcessLookupError):
-            process.terminate()
+        # Not `process.terminate`: it may take the exit status away from the loop that waits for it.
+        guard.send(signal.SIGTERM, [process.pid])
         try:
             await asyncio.wait_for(process.wait(), grace + _GUARD_MARGIN)
         except TimeoutError:
-            process.kill()
+            guard.send(signal.SIGKILL, [process.pid])
             await process.wait()
     if process.returncode is not None and process.returncode < 0:
         # The guard itself may have been killed, and so have left something behind.
-        guard.send(signal.SIGKILL, await asyncio.to_thread(guard.session_members, process.pid))
+        await asyncio.to_thread(guard.kill_session, process.pid)

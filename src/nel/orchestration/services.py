@@ -155,7 +155,7 @@ def _common(name: str, service: ModelService) -> dict[str, Any]:
     }
 
 
-async def wait_for_endpoint(name: str, service: Service) -> None:
+async def wait_for_endpoint(name: str, service: Service | ModelService) -> None:
     """Returns once the `health_path` of an endpoint answers; `ServiceError` where it does not."""
     if isinstance(service, ApiService):
         await APIDeployment(name, service.endpoints[0], service.health_path).health_wait()

@@ -23,7 +23,7 @@ from nel.engine.session import Session
 from nel.engine.settings import RetryErrors
 from nel.engine.tally import Tally
 from nel.observability.progress import NullProgress, Progress, ProgressSnapshot
-from nel.orchestration.cells import Cell, as_nel_error, build_solver, name_cells, plan_cells
+from nel.orchestration.cells import Cell, as_nel_error, build_solver, name_cells, plan_cells, scored_environment
 from nel.orchestration.services import Services, wait_for_endpoint
 
 
@@ -56,6 +56,7 @@ def run_directory(loaded: LoadedConfig, *, resume: bool, shard: Shard | None = N
 def run_local(
     loaded: LoadedConfig,
     *,
+    directory: Path | None = None,
     resume: bool = False,
     retry_errors: RetryErrors = "transient",
     progress: Progress | None = None,
@@ -65,11 +66,11 @@ def run_local(
     """Runs every benchmark of the configuration; one that fails is noted, and the others go on.
 
     Ctrl-C and SIGTERM stop it: attempts in progress are dropped, all that was recorded stays, servers are stopped, and
-    the exit code is 130. `started` is told the run directory once it is locked.
+    the exit code is 130. `directory` is by default `run_directory(...)`; `started` is told it once it is locked.
     """
     plan_check(loaded)
     shard = shard_from_environment()
-    directory = run_directory(loaded, resume=resume, shard=shard)
+    directory = directory or run_directory(loaded, resume=resume, shard=shard)
     suite = _Suite(loaded, directory, shard, retry_errors, progress or NullProgress())
     try:
         with (
@@ -162,6 +163,8 @@ class _Suite:
             client = await services.client(service)
             await wait_for_endpoint(service, self._loaded.config.services[service])
             plan = plan.with_solver(await build_solver(cell.entry, plan.env, client, services.config(service)))
+        if plan.env is not cell.env:
+            plan = plan.with_environment(await scored_environment(cell.entry, cell.env, services, started=True))
         tally = Tally()
 
         def show(now: Tally) -> None:

@@ -104,6 +104,10 @@ class CellView(msgspec.Struct, kw_only=True):
     problems: int = 0
     """Distinct problems that were planned."""
     repeats: int = 1
+    bounds: tuple[float, float] | None = None
+    """The range of the rewards, where the benchmark declares it."""
+    cluster_by: str = "cluster"
+    """What the clusters of the units are."""
     runtime: RuntimeStats | None = None
     failures: FailureReport | None = None
     config: dict[str, Any] = {}
@@ -127,7 +131,10 @@ class Unit(msgspec.Struct, kw_only=True, frozen=True, gc=False):
     """One attempt of one problem, without its texts."""
 
     unit_key: str
-    """Digest of what was asked plus the expected answer: equal in every run that asked the same."""
+    """Digest of what was asked plus the expected answer: equal in every run that asked the same; empty where the run
+    does not hold that content."""
+    asked: str = ""
+    """Digest of what was asked alone: tells a changed expected answer from another question."""
     repeat: int = 0
     cluster: str | None = None
     category: str | None = None

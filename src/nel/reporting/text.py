@@ -26,6 +26,9 @@ def one_line(text: str) -> str:
 
     White space of any kind becomes one space; other control and format characters are shown as escapes (`\x1b`).
     """
+    line = " ".join(text.split())
+    if line.isprintable():
+        return line
     return " ".join("".join(_visible(char) for char in text).split())
 
 

@@ -56,8 +56,6 @@ class Metric(Protocol):
         ...
 
 
-def not_scored(
-    outcome: Outcome, category: str, reason: str, *, version: str = "", **details: Any
-) -> MetricScore:
+def not_scored(outcome: Outcome, category: str, reason: str, *, version: str = "", **details: Any) -> MetricScore:
     """A metric that has no value: its category (`nel.observability.failures`) and reason stand in the details."""
     return MetricScore(outcome=outcome, version=version, details={"category": category, "error": reason, **details})

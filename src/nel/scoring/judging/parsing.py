@@ -1,8 +1,8 @@
 """From a judge's reply to its verdict, or to the reason why it cannot be read. Nothing is guessed.
 
 A verdict stands in the last JSON object that has the key of the scale, else in the reply's last line, where that is
-nothing but a verdict (`Score: 4`, `**Verdict: correct**`, `[[B]]`). A number or a label anywhere else is none. A verdict
-that is off the scale makes the reply unreadable: an earlier one does not take its place.
+nothing but a verdict (`Score: 4`, `**Verdict: correct**`, `[[B]]`). A number or a label anywhere else is none. A
+verdict that is off the scale makes the reply unreadable: an earlier one does not take its place.
 """
 
 from __future__ import annotations
@@ -122,7 +122,8 @@ _NUMBER = r"[+-]?\d{1,9}(?:\.\d{1,9})?"
 _NUMBER_ALONE = re.compile(_NUMBER)
 _NAMED = re.compile(
     r"(?:(?:the|my|final|overall|total)[ ]){0,3}"
-    r"(?:score|rating|grade|mark|verdict|judge?ment|label|winner|classification|decision)[ ]?[:=][ ]?(?P<said>.{1,200})",
+    r"(?:score|rating|grade|mark|verdict|judge?ment|label|winner|classification|decision)"
+    r"[ ]?[:=][ ]?(?P<said>.{1,200})",
     re.IGNORECASE,
 )
 _BRACKETED = re.compile(r"\[\[(?P<said>[^\[\]]{1,200})\]\]")

@@ -34,7 +34,9 @@ class Scale(msgspec.Struct, kw_only=True, frozen=True, omit_defaults=True):
         scores = [float(score) for score in labels.values()]
         if len(set(scores)) < 2:
             raise UsageError(f"the labels {', '.join(labels) or '(none)'} do not stand for different scores")
-        return cls(low=min(scores), high=max(scores), labels={str(name): float(score) for name, score in labels.items()})
+        return cls(
+            low=min(scores), high=max(scores), labels={str(name): float(score) for name, score in labels.items()}
+        )
 
     @property
     def key(self) -> str:

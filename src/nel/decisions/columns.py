@@ -1,0 +1,175 @@
+"""The units of a cell as columns: 60 bytes an attempt, so that a million attempts are compared in memory.
+
+A large run is read by a process of its own (`python -m nel.decisions.columns RUN CELL METRIC`), so that two of them take
+the time of one.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from array import array
+from dataclasses import dataclass
+from hashlib import blake2b
+from pathlib import Path
+from typing import IO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from nel.core.errors import UsageError
+from nel.metrics.grouping import LARGEST, Floats, Ints
+from nel.observability.records import Outcome
+from nel.reporting.run_view import CellView, RunView, open_run
+
+PARALLEL = 100_000
+"""Attempts from which a process of its own is worth its start."""
+_OUTCOMES = {Outcome.SCORED: 0, Outcome.UNSCORED: 1, Outcome.ERROR: 2}
+
+Keys = NDArray[np.uint64]
+
+
+@dataclass(slots=True)
+class Columns:
+    """One entry per attempt in each array, in the order in which the run gives its units."""
+
+    keys: Keys
+    """The first 8 bytes of each unit's key: what it is paired by."""
+    asked: Keys
+    """Likewise of what was asked alone; 0 where the run does not tell."""
+    values: Floats
+    """NaN where the attempt was not scored."""
+    outcomes: NDArray[np.int8]
+    """0 scored, 1 unscored, 2 error."""
+    clusters: Ints
+    """A code per attempt, -1 for none; codes mean nothing beyond this run."""
+    categories: Ints
+    """Places in `category_names`, -1 for none."""
+    category_names: list[str]
+    by_index: bool
+    """Keys are the problems' places in the data, since the run does not hold what was asked."""
+
+
+_ARRAYS = ("keys", "asked", "values", "outcomes", "clusters", "categories")
+
+
+def read_columns(view: RunView, cell: CellView, metric: str, *, by_index: bool = False) -> Columns:
+    """The units of `cell` with their values of `metric`; `UsageError` on a value that is no finite number.
+
+    `by_index`: the place in the data stands for the key, as it does in a run whose units have none.
+    """
+    keys, asked = bytearray(), bytearray()
+    values, outcomes, clusters, categories = array("d"), array("b"), array("q"), array("q")
+    cluster_codes: dict[str | None, int] = {None: -1}
+    category_codes: dict[str | None, int] = {None: -1}
+    for unit in view.units(cell):
+        by_index = by_index or not unit.unit_key
+        keys += unit.problem_idx.to_bytes(8, "big") if by_index else _short(unit.unit_key)
+        asked += _short(unit.asked) if unit.asked else bytes(8)
+        value = unit.values.get(metric)
+        if value is None:
+            value = np.nan
+        elif not abs(value) <= LARGEST:
+            raise UsageError(
+                f"{view.path / cell.name}: {metric} of problem {unit.problem_id or unit.problem_idx}, repeat "
+                f"{unit.repeat}, is {value}: only finite numbers can be compared.",
+                hint="Correct or remove that row, or score the run again.",
+            )
+        values.append(value)
+        outcomes.append(_OUTCOMES[unit.outcome])
+        clusters.append(_code(cluster_codes, unit.cluster))
+        categories.append(_code(category_codes, unit.category))
+    del category_codes[None]
+    return Columns(
+        keys=np.frombuffer(bytes(keys), dtype=">u8").astype(np.uint64),
+        asked=np.frombuffer(bytes(asked), dtype=">u8").astype(np.uint64),
+        values=np.array(values, dtype=np.float64),
+        outcomes=np.array(outcomes, dtype=np.int8),
+        clusters=np.array(clusters, dtype=np.int64),
+        categories=np.array(categories, dtype=np.int64),
+        category_names=[str(name) for name in category_codes],
+        by_index=by_index,
+    )
+
+
+def _code(codes: dict[str | None, int], name: str | None) -> int:
+    code = codes.get(name)
+    if code is None:
+        code = codes[name] = len(codes) - 1
+    return code
+
+
+def _short(key: str) -> bytes:
+    try:
+        digest = bytes.fromhex(key[:16])
+    except ValueError:
+        digest = b""
+    return digest if len(digest) == 8 else blake2b(key.encode(), digest_size=8).digest()
+
+
+Source = tuple[RunView, CellView]
+
+
+def read_both(baseline: Source, candidate: Source, metric: str) -> tuple[Columns, Columns]:
+    """The columns of two cells, both keyed by place in the data where one of the runs does not hold what was asked."""
+    reader = _start_reader(*candidate, metric) if _is_large(*baseline) and _is_large(*candidate) else None
+    try:
+        first = read_columns(*baseline, metric)
+        second = _received(reader) if reader else None
+    finally:
+        if reader:
+            reader.kill()
+            reader.communicate()
+    if second is None:
+        second = read_columns(*candidate, metric)
+    if first.by_index != second.by_index:
+        first = first if first.by_index else read_columns(*baseline, metric, by_index=True)
+        second = second if second.by_index else read_columns(*candidate, metric, by_index=True)
+    return first, second
+
+
+def _is_large(view: RunView, cell: CellView) -> bool:
+    return cell.counts.planned >= PARALLEL and (view.path / "manifest.json").is_file()
+
+
+def _start_reader(view: RunView, cell: CellView, metric: str) -> subprocess.Popen[bytes]:
+    command = [sys.executable, "-m", "nel.decisions.columns", str(view.path), cell.key, metric]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL)
+
+
+def _received(reader: subprocess.Popen[bytes]) -> Columns | None:
+    """What the reader sent; None where it failed, so that reading here says why."""
+    assert reader.stdout is not None
+    header = reader.stdout.readline()
+    if not header.endswith(b"\n"):
+        return None
+    said = json.loads(header)
+    dtypes, size = said.pop("dtypes"), said.pop("size")
+    parts = {name: reader.stdout.read(size * np.dtype(dtype).itemsize) for name, dtype in dtypes.items()}
+    arrays = {name: np.frombuffer(part, dtype=dtypes[name]) for name, part in parts.items()}
+    return Columns(**said, **arrays) if all(len(column) == size for column in arrays.values()) else None
+
+
+def _send(columns: Columns, file: IO[bytes]) -> None:
+    arrays = {name: getattr(columns, name) for name in _ARRAYS}
+    header = {
+        "category_names": columns.category_names,
+        "by_index": columns.by_index,
+        "dtypes": {name: column.dtype.str for name, column in arrays.items()},
+        "size": len(columns.keys),
+    }
+    file.write(json.dumps(header).encode() + b"\n")
+    for column in arrays.values():
+        file.write(column.tobytes())
+    file.flush()
+
+
+def _main(path: str, key: str, metric: str) -> None:
+    view = open_run(Path(path), unfinished=True)
+    cell = next(cell for cell in view.cells() if cell.key == key)
+    _send(read_columns(view, cell, metric), sys.stdout.buffer)
+
+
+if __name__ == "__main__":
+    _main(*sys.argv[1:])
