@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterator
 from hashlib import sha256
@@ -67,7 +68,7 @@ class ModelRunView:
         self.path = path
         self.manifest = manifest
         self._cells: list[CellView] | None = None
-        self._folders: dict[str, Path] = {}
+        self._logs: dict[str, tuple[Path, Path, Spill]] = {}
 
     @property
     def kind(self) -> str:
@@ -105,13 +106,13 @@ class ModelRunView:
 
     def detail(self, cell: CellView, unit: Unit) -> UnitDetail:
         """The texts of one attempt, as they were sent, answered and graded."""
-        if cell.name not in self._folders:
-            self._folders[cell.name] = self._inside(cell.name)
-        directory = self._folders[cell.name]
+        if cell.name not in self._logs:
+            directory = self._inside(cell.name)
+            self._logs[cell.name] = (directory / TRAJECTORIES, directory / RESULTS, Spill(directory))
+        attempts, scores, spill = self._logs[cell.name]
         offset, length, score_offset, score_length = unit.place
-        attempt = AttemptRecord.from_json(_read(directory / TRAJECTORIES, offset, length))
-        attempt = Spill(directory).restore(attempt)
-        score = ScoreRecord.from_json(_read(directory / RESULTS, score_offset, score_length))
+        attempt = spill.restore(AttemptRecord.from_json(_read(attempts, offset, length)))
+        score = ScoreRecord.from_json(_read(scores, score_offset, score_length))
         model = attempt.model
         return UnitDetail(
             messages=attempt.messages or [{"role": "user", "content": prompt_of(attempt)}],
@@ -354,6 +355,9 @@ def _count_lines(path: Path) -> int:
 
 
 def _read(path: Path, offset: int, length: int) -> bytes:
-    with path.open("rb") as file:
-        file.seek(offset)
-        return file.read(length)
+    # A report reads every attempt: a file object for each would cost more than its text.
+    file = os.open(path, os.O_RDONLY)
+    try:
+        return os.pread(file, length, offset)
+    finally:
+        os.close(file)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import fcntl
 import os
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -120,7 +120,26 @@ def _write_f16(reader: Any, target: Path, say: Callable[[str], None]) -> None:
     """Matrices as F16, vectors as F32, one tensor in memory at a time."""
     import gguf
 
-    writer = gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())
+    with closing(gguf.GGUFWriter(target, reader.fields["general.architecture"].contents())) as writer:
+        _copy_metadata(reader, writer)
+        for tensor in reader.tensors:
+            shape = [int(size) for size in reversed(tensor.shape)]
+            dtype = _dtype(len(shape))
+            writer.add_tensor_info(tensor.name, shape, dtype, int(tensor.n_elements) * dtype.itemsize)
+        writer.write_header_to_file()
+        writer.write_kv_data_to_file()
+        writer.write_ti_data_to_file()
+        step = max(1, len(reader.tensors) // 4)
+        for index, tensor in enumerate(reader.tensors):
+            values = gguf.dequantize(tensor.data, tensor.tensor_type)
+            writer.write_tensor_data(values.astype(_dtype(values.ndim)))
+            if (index + 1) % step == 0:
+                say(f"converted {index + 1} of {len(reader.tensors)} tensors")
+
+
+def _copy_metadata(reader: Any, writer: Any) -> None:
+    import gguf
+
     own = {"general.architecture", "general.file_type", "general.quantization_version"}
     for name, entry in reader.fields.items():
         if name.startswith("GGUF.") or name in own:
@@ -129,27 +148,12 @@ def _write_f16(reader: Any, target: Path, say: Callable[[str], None]) -> None:
         sub_type = entry.types[-1] if kind == gguf.GGUFValueType.ARRAY else None
         writer.add_key_value(name, entry.contents(), kind, sub_type=sub_type)
     writer.add_file_type(_FILE_TYPE_F16)
-    for tensor in reader.tensors:
-        shape = [int(size) for size in reversed(tensor.shape)]
-        width = 4 if len(shape) == 1 else 2
-        count = int(tensor.n_elements)
-        writer.add_tensor_info(tensor.name, shape, _dtype(width), count * width)
-    writer.write_header_to_file()
-    writer.write_kv_data_to_file()
-    writer.write_ti_data_to_file()
-    step = max(1, len(reader.tensors) // 4)
-    for index, tensor in enumerate(reader.tensors):
-        values = gguf.dequantize(tensor.data, tensor.tensor_type)
-        writer.write_tensor_data(values.astype(_dtype(4 if values.ndim == 1 else 2)))
-        if (index + 1) % step == 0:
-            say(f"converted {index + 1} of {len(reader.tensors)} tensors")
-    writer.close()
 
 
-def _dtype(width: int) -> np.dtype[Any]:
+def _dtype(rank: int) -> np.dtype[Any]:
     import numpy as np
 
-    return np.dtype(np.float32 if width == 4 else np.float16)
+    return np.dtype(np.float32 if rank == 1 else np.float16)
 
 
 @contextmanager
