@@ -16,7 +16,9 @@ SERVICE = {"type": "api", "url": "http://localhost:8000/v1/chat/completions", "m
 def check_config(work: Path, title: str | None, text: str, env: dict[str, str]) -> None:
     """`ConfigError` where the block is no config, says something wrong, or something that is not available yet."""
     written = YAML(typ="safe", pure=True).load(text)
-    if title and {"services", "benchmarks"} <= written.keys():
+    if title and title.startswith("conf/"):
+        return  # a part of a group: it is checked with the config that names it
+    if title and (written.keys() >= {"services", "benchmarks"} or written.keys() & {"defaults", "_base_"}):
         loaded = load_config(work / title, env=env)
     else:
         loaded = load_config(dump_yaml(completed(written)), env=env)
@@ -26,8 +28,6 @@ def check_config(work: Path, title: str | None, text: str, env: dict[str, str]) 
 def completed(fragment: Any) -> dict[str, Any]:
     """The fragment with a benchmark, and with the services that its benchmarks name, where it has none."""
     config = {"benchmarks": fragment} if isinstance(fragment, list) else dict(fragment)
-    if "defaults" in config or "_base_" in config:
-        return config
     services = config.setdefault("services", {})
     entries = config.setdefault(
         "benchmarks",

@@ -11,14 +11,15 @@ from dataclasses import dataclass
 import click
 
 from nel.cli.lazy import Entry, LazyGroup
+from nel.core.errors import ExitCode, NelError
 
-_OK, _USAGE, _INTERNAL, _INTERRUPTED = 0, 64, 70, 130  # `nel.core.errors.ExitCode`, which --help need not import
 _READER_GONE = 141
 """What a shell reports of any program whose reader went away (128 + SIGPIPE)."""
 
 COMMANDS = {
     "eval": Entry("nel.cli.eval:group", "Run evaluations; follow, resume, merge, re-score and report them."),
     "list": Entry("nel.cli.catalog:list_benchmarks", "List the benchmarks that can be run by name."),
+    "view": Entry("nel.cli.view:view", "Show runs in the browser: samples, comparisons, runs in progress."),
     "validate": Entry("nel.cli.validate:validate", "Try a few problems end to end before a long run."),
     "config": Entry("nel.cli.config:group", "Check and print configs; set the user's defaults."),
     "doctor": Entry("nel.cli.doctor:doctor", "Tell what is installed, reachable and missing."),
@@ -65,13 +66,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     try:
         code = root.main(args=session.arguments, prog_name="nel", standalone_mode=False, obj=session)
         sys.stdout.flush()
-        return int(code or _OK)
+        return int(code or ExitCode.OK)
     except (click.Abort, KeyboardInterrupt):
-        return _INTERRUPTED
+        return ExitCode.INTERRUPTED
     except BrokenPipeError:
         return _reader_gone()
     except SystemExit as ending:  # click's own: 1 when the reader of a pipe went away, 0 after a shell completion
-        return _reader_gone() if ending.code == 1 else _OK
+        return _reader_gone() if ending.code == 1 else ExitCode.OK
     except click.ClickException as error:
         return _usage_error(error)
     except Exception as error:  # the last resort: every command's failure ends here
@@ -87,11 +88,10 @@ def _usage_error(error: click.ClickException) -> int:
     _complain(error.format_message())
     if ctx is not None:
         click.echo(f"{ctx.get_usage()}\nSee '{ctx.command_path} --help'.", err=True)
-    return _USAGE
+    return ExitCode.USAGE
 
 
 def _explain(error: Exception, *, verbose: bool) -> int:
-    from nel.core.errors import NelError
     from nel.core.secrets import redact_text
 
     cause = _only_cause(error)
@@ -107,7 +107,7 @@ def _explain(error: Exception, *, verbose: bool) -> int:
         f"internal error: {type(cause).__name__}{f': {text}' if text else ''}",
         None if verbose else "This is a defect of nel. Set NEL_DEBUG=1 or give --verbose to see the traceback.",
     )
-    return _INTERNAL
+    return ExitCode.INTERNAL
 
 
 def _only_cause(error: BaseException) -> BaseException:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import click
 
 from nel.cli.output import print_json, print_table
+from nel.core.errors import ExitCode
 from nel.observability.format import format_count, format_money
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ def print_plan(loaded: LoadedConfig, *, as_json: bool) -> int:
         _print(plan)
     for place, reason in plan.errors.items():
         click.echo(f"error: {place}: {reason}", err=True)
-    return 64 if plan.errors else 0
+    return ExitCode.USAGE if plan.errors else ExitCode.OK
 
 
 def _print(plan: Plan) -> None:

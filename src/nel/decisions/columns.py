@@ -1,7 +1,7 @@
 """The units of a cell as columns: 60 bytes an attempt, so that a million attempts are compared in memory.
 
-A large run is read by a process of its own (`python -m nel.decisions.columns RUN CELL METRIC`), so that two of them take
-the time of one.
+A large run is read by a process of its own (`python -m nel.decisions.columns RUN CELL METRIC`), so that two of
+them take the time of one.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from array import array
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import IO
+from typing import IO, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,7 +147,7 @@ def _received(reader: subprocess.Popen[bytes]) -> Columns | None:
     said = json.loads(header)
     dtypes, size = said.pop("dtypes"), said.pop("size")
     parts = {name: reader.stdout.read(size * np.dtype(dtype).itemsize) for name, dtype in dtypes.items()}
-    arrays = {name: np.frombuffer(part, dtype=dtypes[name]) for name, part in parts.items()}
+    arrays: dict[str, Any] = {name: np.frombuffer(part, dtype=dtypes[name]) for name, part in parts.items()}
     return Columns(**said, **arrays) if all(len(column) == size for column in arrays.values()) else None
 
 

@@ -7,7 +7,7 @@ averaged before, and problems of one cluster are never counted as independent.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 import numpy as np
@@ -24,12 +24,20 @@ _EQUAL = 1e-12
 class Evidence(Protocol):
     """What the data say of a true difference."""
 
-    value: float
-    """The difference that was observed."""
-    method: str
-    """Names the interval and what it is clustered by."""
-    df: float
-    """Degrees of freedom for power: independent units less one."""
+    @property
+    def value(self) -> float:
+        """The difference that was observed."""
+        ...
+
+    @property
+    def method(self) -> str:
+        """Names the interval and what it is clustered by."""
+        ...
+
+    @property
+    def df(self) -> float:
+        """Degrees of freedom for power: independent units less one."""
+        ...
 
     @property
     def stderr(self) -> float:
@@ -48,6 +56,10 @@ class Evidence(Protocol):
         """One-sided p-value against "the true difference is at least `limit`": small where it is below."""
         ...
 
+    def scaled(self, factor: float) -> Evidence:
+        """What `factor` times as many units, like the present ones, would say."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class StudentT:
@@ -60,7 +72,7 @@ class StudentT:
 
     def interval(self, level: float = LEVEL) -> Interval:
         """The difference plus and minus a t quantile of standard errors."""
-        return t_interval(self.value, self.stderr, int(self.df), level)
+        return t_interval(self.value, self.stderr, max(1, round(self.df)), level)
 
     def p_above(self, limit: float) -> float:
         """The upper tail of t beyond the observed distance from `limit`."""
@@ -69,6 +81,10 @@ class StudentT:
     def p_below(self, limit: float) -> float:
         """The lower tail, likewise."""
         return self._tail((self.value - limit) / self.stderr)
+
+    def scaled(self, factor: float) -> StudentT:
+        """The standard error falls with the root."""
+        return replace(self, stderr=self.stderr / math.sqrt(factor), df=(self.df + 1) * factor - 1)
 
     def _tail(self, t: float) -> float:
         from scipy.special import stdtr
@@ -84,11 +100,11 @@ class PairedProportions:
     where Student's t does not.
     """
 
-    up: int
+    up: float
     """Problems that only the candidate solves."""
-    down: int
+    down: float
     """Problems that only the baseline solves."""
-    n: int
+    n: float
     method: str = "tango score"
 
     @property
@@ -123,6 +139,10 @@ class PairedProportions:
         """The score test's lower tail."""
         return _normal_tail(-self._score(limit))
 
+    def scaled(self, factor: float) -> PairedProportions:
+        """The same shares of more problems."""
+        return replace(self, up=self.up * factor, down=self.down * factor, n=self.n * factor)
+
     def _score(self, limit: float) -> float:
         """Observed minus `limit` in standard errors, those being what they would be if `limit` were true."""
         up, down, n = self.up, self.down, self.n
@@ -144,7 +164,7 @@ class AllEqual:
     """
 
     value: float
-    units: int
+    units: float
     bounds: Bounds
     """Least and greatest difference possible."""
     method: str
@@ -177,6 +197,10 @@ class AllEqual:
         """The level at which the interval's upper end would be `limit`."""
         return self._tail(limit - self.value, self.bounds[1] - self.value)
 
+    def scaled(self, factor: float) -> AllEqual:
+        """More units, still without a difference between them."""
+        return replace(self, units=self.units * factor)
+
     def _tail(self, distance: float, room: float) -> float:
         if distance <= 0:
             return 1.0
@@ -201,6 +225,10 @@ class NoEvidence:
         return 1.0
 
     p_below = p_above
+
+    def scaled(self, factor: float) -> NoEvidence:  # noqa: ARG002 - the protocol's signature
+        """Itself."""
+        return self
 
 
 def difference_of(

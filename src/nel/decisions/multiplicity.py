@@ -28,7 +28,8 @@ def adjust(p_values: Sequence[float], correction: Correction = Correction.HOLM) 
     order = np.argsort(p, kind="stable")
     adjusted = np.empty_like(p)
     adjusted[order] = _holm(p[order]) if correction is Correction.HOLM else _benjamini_hochberg(p[order])
-    return np.minimum(adjusted, 1.0).tolist()
+    capped: list[float] = np.minimum(adjusted, 1.0).tolist()
+    return capped
 
 
 def _holm(ascending: Floats) -> Floats:

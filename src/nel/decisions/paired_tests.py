@@ -86,7 +86,11 @@ def run_test(kind: TestKind, damage: Floats, clusters: Ints | None, *, one_sided
     if kind is TestKind.PERMUTATION:
         p, name = _large_z(units, one_sided=one_sided) if large else _permutation(units, one_sided=one_sided)
     else:
-        p = _half_normal(worse, better, one_sided=one_sided) if large else binomial_half(worse, better, one_sided=one_sided)
+        p = (
+            _half_normal(worse, better, one_sided=one_sided)
+            if large
+            else binomial_half(worse, better, one_sided=one_sided)
+        )
         name = {TestKind.MCNEMAR: "McNemar", TestKind.SIGN: "sign test"}[kind]
         name += f", large sample (more than {LARGE:,} pairs)" if large else ", exact"
     return PairedTest(

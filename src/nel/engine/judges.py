@@ -80,7 +80,8 @@ class JudgeTotals:
         found: dict[str, dict[str, Any]] = {}
         for metric, columns in sorted(self._ratings.items()):
             level = self._levels[metric]
-            units = ([None if math.isnan(score) else score for score in unit] for unit in zip(*columns.values()))
+            rated = zip(*columns.values(), strict=True)
+            units = ([None if math.isnan(score) else score for score in unit] for unit in rated)
             found[metric] = {
                 "krippendorff_alpha": krippendorff_alpha(units, level=level),  # type: ignore[arg-type]
                 "level": level,

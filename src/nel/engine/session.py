@@ -101,7 +101,10 @@ class Session:
         if entry is None or not plan.env.data_identity() or not self.checkpoint.completed(str(key), plan.digest):
             return None
         path = self.run.path / entry.dir / f"eval-{plan.name}.json"
-        return decode_json(path.read_bytes()) if path.exists() else None
+        bundle = decode_json(path.read_bytes()) if path.exists() else None
+        if bundle is not None and plan.settings.retry_errors == "all" and bundle["counts"]["error"]:
+            return None
+        return bundle
 
     def note_plan(self, key: str, digest: str, info: CellInfo) -> None:
         """Keeps in the manifest what a cell was planned as, from which its files can be derived again."""

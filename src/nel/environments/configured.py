@@ -148,11 +148,11 @@ class ScorerMetric:
     ) -> None:
         self.name = name
         self._config = dict(config or {})
-        function = partial(scorer, **params) if params else scorer
         try:
-            inspect.signature(function).bind(None)
+            inspect.signature(scorer).bind(None, **(params or {}))
         except TypeError as error:
             raise UsageError(f"metric {name}: its scorer cannot be called with these params: {error}") from None
+        function = partial(scorer, **params) if params else scorer
         self._call = ScorerCall(function)
         self._code = ScorerCode(function)
 

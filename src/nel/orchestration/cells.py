@@ -142,6 +142,11 @@ async def scored_environment(
     return ScoredEnvironment(env, metrics, primary=scoring.reward, include_defaults=scoring.include_defaults)
 
 
+def scoring_of(entry: Benchmark) -> dict[str, Any]:
+    """What an entry says of scoring, as plain values without defaults."""
+    return entry.scoring.model_dump(mode="json", exclude_defaults=True)
+
+
 def _check_self_judge(spec: Metric, model: ModelClient, clients: Mapping[str, tuple[ModelClient, Any]]) -> None:
     if not isinstance(spec, JudgeBase) or spec.allow_self_judge:
         return
@@ -240,7 +245,7 @@ async def _plan(
             "name": entry.name,
             "id": entry.id,
             "params": entry.parameters,
-            "scoring": entry.scoring.model_dump(mode="json", exclude_defaults=True),
+            "scoring": scoring_of(entry),
         },
         "solver": {"type": entry.solver.type},
         "scorers": env.scoring_identity(),

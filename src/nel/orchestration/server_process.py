@@ -14,11 +14,14 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import BinaryIO, Final
+from typing import TYPE_CHECKING, BinaryIO, Final
 
 from nel.core.errors import ServiceError
 from nel.core.secrets import Redactor, is_secret_name, redact_text
 from nel.orchestration import guard
+
+if TYPE_CHECKING:
+    import aiohttp
 
 HOST: Final = "127.0.0.1"
 _TAIL_LINES, _TAIL_BYTES = 20, 1 << 16
@@ -163,13 +166,12 @@ def free_port() -> int:
         return int(probe_socket.getsockname()[1])
 
 
-async def probe(session: object, base: str, path: str) -> str | None:
+async def probe(session: aiohttp.ClientSession, base: str, path: str) -> str | None:
     """None if the path answers below 400, else what was found instead."""
     from urllib.parse import urljoin
 
     import aiohttp
 
-    assert isinstance(session, aiohttp.ClientSession)
     try:
         async with session.get(urljoin(base, path)) as reply:
             return None if reply.status < 400 else f"{path} answers {reply.status}"

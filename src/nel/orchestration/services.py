@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -70,10 +71,11 @@ class Services:
 
     async def close(self) -> None:
         """Close all clients, then stop all servers, the last started first."""
-        for client in self._clients.values():
-            await client.close()
-        for server in reversed(self._servers.values()):
-            await server.stop()
+        async with contextlib.AsyncExitStack() as stack:  # one that fails to close does not keep the others open
+            for server in self._servers.values():
+                stack.push_async_callback(server.stop)
+            for client in self._clients.values():
+                stack.push_async_callback(client.close)
         self._clients.clear()
         self._servers.clear()
 

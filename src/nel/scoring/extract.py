@@ -29,6 +29,8 @@ class Extraction:
     rule: str
     value: Fraction | None = None
     """The number, where a number was looked for."""
+    source: str = "reply"
+    """`reply`, or `reasoning` where the final text holds no answer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,22 +14,11 @@ from functools import lru_cache
 from typing import Any
 
 from nel.scoring.choice import extract_choice
-from nel.scoring.extract import Extraction, extract_line, extract_number, extract_pattern
+from nel.scoring.extract import extract_line, extract_number, extract_pattern
 from nel.scoring.numbers import parse_number
 from nel.scoring.sample import ScorerInput
-from nel.scoring.text import comparable, is_empty, is_negated, token_starts, tokens, undecorate, unify
-
-Verdict = dict[str, Any]
-
-VERSIONS: dict[str, str] = {
-    "exact_match": "1",
-    "fuzzy_match": "1",
-    "multichoice_regex": "1",
-    "answer_line": "1",
-    "numeric_match": "1",
-}
-"""Raised when a scorer may judge some reply differently than before: stored answers are then scored again."""
-
+from nel.scoring.text import comparable, is_negated, token_starts, tokens, undecorate, unify
+from nel.scoring.verdicts import Verdict, targets, verdict_on
 
 def exact_match(sample: ScorerInput) -> Verdict:
     """Whether the reply is the expected answer (or one of several), compared by tokens (`nel.scoring.text`).
@@ -38,8 +27,8 @@ def exact_match(sample: ScorerInput) -> Verdict:
     differ; `42.00` equals `42`.
     """
     answer = undecorate(sample.response)
-    correct = any(_same_tokens(answer, undecorate(target)) for target in _targets(sample.target))
-    return _verdict("exact_match", sample, correct=correct, extracted=answer or None)
+    correct = any(_same_tokens(answer, undecorate(target)) for target in targets(sample.target))
+    return verdict_on("exact_match", sample, correct, extracted=answer or None)
 
 
 def _same_tokens(answer: str, target: str) -> bool:
@@ -58,13 +47,13 @@ def fuzzy_match(sample: ScorerInput) -> Verdict:
     alternatives = sample.metadata.get("correct_answers") or sample.target
     unified = unify(sample.response)
     spoken = f" {' '.join(tokens(unified))} "
-    for target in _targets(alternatives):
+    for target in targets(alternatives):
         wanted = tokens(unify(undecorate(target)))
         if len(wanted) > 1 and wanted[0] in {"a", "an", "the"}:
             wanted = wanted[1:]
         if wanted and _affirms(unified, spoken, f" {' '.join(wanted)} "):
-            return _verdict("fuzzy_match", sample, correct=True, extracted=target)
-    return _verdict("fuzzy_match", sample, correct=False, extracted=undecorate(sample.response) or None)
+            return verdict_on("fuzzy_match", sample, True, extracted=target)
+    return verdict_on("fuzzy_match", sample, False, extracted=undecorate(sample.response) or None)
 
 
 def _affirms(unified: str, spoken: str, wanted: str) -> bool:
@@ -106,7 +95,7 @@ def multichoice_regex(
         found = extract_pattern(sample.response, _compiled(pattern))
     gold = _gold_letter(sample.target, letters, texts)
     correct = found is not None and found.text.upper() == gold
-    return _verdict("multichoice_regex", sample, correct=correct, found=found)
+    return verdict_on("multichoice_regex", sample, correct, found=found)
 
 
 def _gold_letter(target: Any, letters: str, choices: Sequence[str] | None) -> str:
@@ -131,11 +120,11 @@ def answer_line(sample: ScorerInput, pattern: str | None = None) -> Verdict:
     last line; a `pattern` of one's own (case is ignored) replaces these rules. A number matches by value, units aside
     (`42 apples`, `42.00`); other answers match by tokens.
     """
-    targets = _targets(sample.target)
+    targets = targets(sample.target)
     compiled = _compiled(pattern) if pattern is not None else None
     found = extract_pattern(sample.response, compiled) if compiled else extract_line(sample.response)
     correct = found is not None and any(_same_answer(found.text, target) for target in targets)
-    return _verdict("answer_line", sample, correct=correct, found=found)
+    return verdict_on("answer_line", sample, correct, found=found)
 
 
 def _same_answer(answer: str, target: str) -> bool:
@@ -162,7 +151,7 @@ def numeric_match(sample: ScorerInput, *, decimal: str = ".", words: bool = Fals
     """
     gold = _gold_number(sample.target, decimal)
     found = extract_number(sample.response, decimal=decimal, words=words)
-    return _verdict("numeric_match", sample, correct=found is not None and found.value == gold, found=found)
+    return verdict_on("numeric_match", sample, found is not None and found.value == gold, found=found)
 
 
 def _gold_number(target: Any, decimal: str) -> Fraction:
@@ -174,39 +163,9 @@ def _gold_number(target: Any, decimal: str) -> Fraction:
     return gold
 
 
-def _targets(target: Any) -> list[str]:
-    """The acceptable answers as text; `ValueError` where there is none."""
-    values = list(target) if isinstance(target, list | tuple | set | frozenset) else [target]
-    if not values or any(value is None for value in values):
-        raise ValueError(f"the expected answer is {target!r}")
-    return [str(value) for value in values]
-
-
 @lru_cache(maxsize=64)
 def _compiled(pattern: str) -> re.Pattern[str]:
     try:
         return re.compile(pattern, re.IGNORECASE)
     except re.error as error:
         raise ValueError(f"pattern {pattern!r} is no regular expression: {error}") from None
-
-
-def _verdict(
-    method: str, sample: ScorerInput, *, correct: bool, extracted: str | None = None, found: Extraction | None = None
-) -> Verdict:
-    verdict: Verdict = {
-        "correct": correct,
-        "extracted": _shortened(found.text if found else extracted),
-        "method": method,
-    }
-    if found is not None:
-        verdict |= {"rule": found.rule, "span": [found.start, found.end]}
-    if verdict["extracted"] is None:
-        verdict["failure_category"] = "empty_response" if is_empty(sample.response) else "no_answer"
-    return verdict
-
-
-def _shortened(text: str | None) -> str | None:
-    return text if text is None or len(text) <= _MAX_EXTRACTED else text[: _MAX_EXTRACTED - 1] + "…"
-
-
-_MAX_EXTRACTED = 1000

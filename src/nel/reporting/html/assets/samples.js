@@ -170,7 +170,7 @@ class SampleBrowser {
     this.selected = -1;
     this.asked = 0;
     this.shown = new Map();
-    for (const filter of source.filters) this.addFilter(filter);
+    this.setFilters(source.filters);
     let timer = 0;
     this.search.addEventListener("input", () => {
       clearTimeout(timer);
@@ -181,10 +181,25 @@ class SampleBrowser {
     document.addEventListener("keydown", (event) => this.onKey(event));
   }
 
+  /* The filters with their options; what was chosen stays chosen. */
+  setFilters(filters) {
+    document.getElementById("filters").replaceChildren();
+    for (const filter of filters) this.addFilter(filter);
+  }
+
+  choose(name, value) {
+    const select = document.getElementById(`filter-${name}`);
+    select.value = value;
+    select.dispatchEvent(new Event("change"));
+  }
+
   addFilter({ name, label, options }) {
     const select = el("select", { "aria-label": label, id: `filter-${name}` });
     if (name !== "sort") select.append(el("option", { value: "" }, label));
     for (const [value, text] of options) select.append(el("option", { value }, text));
+    select.value = this.query[name] || "";
+    if (select.value !== (this.query[name] || "")) { select.value = ""; this.query[name] = ""; }
+    select.classList.toggle("active", name !== "sort" && select.value !== "");
     select.addEventListener("change", () => {
       this.query[name] = select.value;
       select.classList.toggle("active", name !== "sort" && select.value !== "");
