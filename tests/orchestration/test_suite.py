@@ -271,3 +271,54 @@ def test_a_benchmark_whose_code_raises_is_isolated_too(suite, tmp_path):
     assert result.exit_code == ExitCode.FAILED
     assert "ZeroDivisionError: no rows" in next(iter(result.failed.values()))
     assert len(result.bundles) == 1
+
+
+def service_with(**proxy):
+    return ONE.replace("proxy: {max_retries: 0}", f"proxy: {json.dumps({'max_retries': 0, **proxy})}")
+
+
+def test_extra_body_and_headers_reach_the_server(suite, server):
+    run_local(suite(service_with(extra_body={"top_a": 0.3}, extra_headers={"X-Team": "blue"})))
+    assert server.requests[0].body["top_a"] == 0.3
+    assert server.requests[0].headers["x-team"] == "blue"
+
+
+def test_the_request_timeout_is_the_configured_one(suite, server):
+    server.rule = lambda body, _n: Fault.hang() if body["messages"][-1]["content"] == "word1" else None
+    (bundle,) = run_local(suite(service_with(request_timeout=0.3))).bundles.values()
+    assert bundle["runtime"]["errors_by_category"] == {"model_timeout": 1}
+
+
+def test_retries_and_the_statuses_that_are_retried_are_the_configured_ones(suite, server):
+    server.rule = lambda body, _n: Fault(status=418) if body["messages"][-1]["content"] == "word1" else None
+    run_local(suite(service_with(max_retries=2, retry_on_status=[418])))
+    assert server.count == 12
+    server.rule, before = None, server.count
+    server.script([Fault(status=503)])
+    (bundle,) = run_local(suite(service_with(max_retries=2, retry_on_status=[418]))).bundles.values()
+    assert (server.count - before, bundle["counts"]["error"]) == (10, 1)
+
+
+def test_no_more_requests_are_in_flight_than_the_smaller_limit(suite, server):
+    server.delay = 0.02
+    run_local(suite(service_with(max_concurrent_upstream=2)))
+    assert server.max_in_flight == 2
+
+
+def test_the_data_s_order_and_a_shuffle_are_both_kept(suite, server):
+    run_local(suite(ONE.replace("{name:", "{shuffle_seed: null, max_concurrent: 1, name:")))
+    assert [request.body["messages"][-1]["content"] for request in server.requests] == [f"word{n}" for n in range(10)]
+
+
+def test_generation_n_asks_several_repeats_in_one_request(suite, server):
+    config = ONE.replace("model: fake,", "model: fake, generation: {n: 4},").replace("{name:", "{repeats: 4, name:")
+    (bundle,) = run_local(suite(config)).bundles.values()
+    assert (server.count, bundle["counts"]["scored"]) == (10, 40)
+    assert server.requests[0].body["n"] == 4
+
+
+def test_two_runs_at_once_in_one_directory_are_refused(suite, tmp_path):
+    from nel.core.errors import RunDirError
+
+    with RunDir.open(tmp_path / "run", kind="models", resume=False), pytest.raises(RunDirError, match="in use"):
+        run_local(suite(ONE))
