@@ -6,6 +6,7 @@ fsync, rename. After a crash anywhere in between, every line is still in at leas
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from hashlib import sha256
@@ -21,6 +22,7 @@ from nel.engine.ledger import RESULTS, SUPERSEDED, TRAJECTORIES, Ledger, whole_l
 from nel.observability.records import AttemptRecord, ScoreRecord
 
 Ints = npt.NDArray[np.int64]
+_BATCH = 4096
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,13 +104,14 @@ def _unused(column: _Column) -> Iterator[bytes]:
 
 
 def _lines(column: _Column, superseded: BinaryIO, moved: npt.NDArray[np.bool_], labels: Ints) -> Iterator[bytes]:
-    with column.path.open("rb") as file:
-        for unit in range(len(column.file)):
-            offset, length = int(column.offset[unit]), int(column.length[unit])
-            source = superseded if column.file[unit] == 1 else file
-            source.seek(offset)
-            line = source.read(length)
-            yield _relabelled(column.record, line, int(labels[unit])) if moved[unit] else line
+    with column.path.open("rb") as log:
+        sources = {0: log.fileno(), 1: superseded.fileno()}
+        for start in range(0, len(column.file), _BATCH):
+            part = slice(start, start + _BATCH)
+            rows = (column.file[part], column.offset[part], column.length[part], moved[part], labels[part])
+            for file, offset, length, has_moved, label in zip(*(row.tolist() for row in rows), strict=True):
+                line = os.pread(sources[file], length, offset)
+                yield _relabelled(column.record, line, label) if has_moved else line
 
 
 def _relabelled(record: type[AttemptRecord | ScoreRecord], line: bytes, label: int) -> bytes:
