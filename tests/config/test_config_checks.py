@@ -114,12 +114,59 @@ def test_a_model_does_not_judge_itself_unless_allowed():
 def test_metrics_have_names_of_their_own_and_a_primary():
     two = "{type: scorer, name: a}, {type: scorer, name: b}"
     assert "need `primary`" in str(refuse(services(rest=f"    scoring: {{metrics: [{two}]}}\n")))
-    assert "'c' is none of the metrics: a, b" in str(
+    assert "'c' is none of the metrics: a, b, default" in str(
         refuse(services(rest=f"    scoring: {{metrics: [{two}], primary: c}}\n"))
     )
     assert "a second metric with the name 'a'" in str(
         refuse(services(rest=f"    scoring: {{metrics: [{two.replace('b', 'a')}], primary: a}}\n"))
     )
+
+
+@pytest.mark.parametrize(
+    ("metric", "message"),
+    [
+        ("{type: judge, name: q, service: j, rubric: a, rubric_file: b}", "either `rubric` or `rubric_file`"),
+        ("{type: judge, name: q, service: j, swap_check: true, reference_free: true}", "nothing to swap"),
+        ("{type: judge, name: q, service: j, min_score: 5}", "5 is not below max_score, 5"),
+        ("{type: judge, name: q, service: j, labels: {a: 1, b: 0}, max_score: 3}", "the labels say what"),
+        ("{type: judge, name: q, service: j, labels: {a: 1, b: 1}}", "different scores"),
+        ("{type: judge, name: q, service: j, labels: {a: 1, A: 0}}", "differ only in case"),
+        ("{type: judge, name: default, service: j}", "is the benchmark's own score"),
+        ("{type: ensemble_judge, name: q, services: [j, j]}", "'j' is a judge already"),
+        ("{type: reward_model, name: q, service: j, mode: multi_aspect}", "goes with mode `multi_aspect`"),
+        ("{type: reward_model, name: q, service: j, aspect: x}", "goes with mode `multi_aspect`"),
+        ("{type: reward_model, name: q, service: j, threshold: 2}", "outside `score_range`"),
+        ("{type: reward_model, name: q, service: j, mode: pairwise, threshold: 0.5}", "has no threshold"),
+        ("{type: pairwise_judge, name: q, judge_service: m}", "would judge its own answers"),
+    ],
+)
+def test_a_metric_that_contradicts_itself_is_refused(metric, message):
+    assert message in str(refuse(judged(metric)))
+
+
+def test_the_worst_score_is_1_unless_the_best_is_not_above_it():
+    def worst(rest):
+        metric = load(judged(f"{{type: judge, name: q, service: j{rest}}}")).config.benchmarks[0].scoring.metrics[0]
+        return metric.worst
+
+    assert (worst(""), worst(", max_score: 10"), worst(", max_score: 1"), worst(", min_score: -1")) == (1, 1, 0, -1)
+
+
+def test_the_reward_is_the_primary_metrics_or_the_only_ones():
+    def reward(scoring):
+        return load(services(rest=f"    scoring: {scoring}\n")).config.benchmarks[0].scoring.reward
+
+    assert reward("{}") == "default"
+    assert reward("{metrics: [{type: scorer, name: a}]}") == "a"
+    assert reward("{primary: default, metrics: [{type: scorer, name: a}]}") == "default"
+    assert "is none of the metrics: a" in str(
+        refuse(
+            services(
+                rest="    scoring: {include_defaults: false, primary: default, metrics: [{type: scorer, name: a}]}\n"
+            )
+        )
+    )
+    assert "nothing would be measured" in str(refuse(services(rest="    scoring: {include_defaults: false}\n")))
 
 
 def entry(extra):

@@ -35,12 +35,8 @@ def used_service(line):
         (minimal("    playbook: pinchbench\n"), "config:9: benchmarks[0].playbook: not available yet"),
         (minimal("    context_window: 5\n"), "config:9: benchmarks[0].context_window: not available yet"),
         (
-            minimal("    scoring: {metrics: [{type: scorer, name: x}]}\n"),
-            "benchmarks[0].scoring.metrics[0].type: metrics of",
-        ),
-        (
-            minimal("    scoring: {include_defaults: false}\n"),
-            "benchmarks[0].scoring.include_defaults: not available yet",
+            minimal("    scoring: {metrics: [{type: sandbox, name: x}]}\n"),
+            "benchmarks[0].scoring.metrics[0].type: metrics of type sandbox are not available yet",
         ),
         (minimal("output: {export: [wandb]}\n"), "config:9: output.export: not available yet"),
         (minimal("output: {trajectories: {enrich: true}}\n"), "output.trajectories.enrich: not available yet"),
@@ -68,10 +64,6 @@ def used_service(line):
         ),
         (used_service("{type: vllm, model: x, image: y}"), "config:2: services.m.image: not available yet"),
         (used_service("{type: vllm, model: x, num_nodes: 2}"), "config:2: services.m.num_nodes: not available yet"),
-        (
-            minimal("    scoring: {metrics: [{type: judge, name: q, service: m, allow_self_judge: true}]}\n"),
-            "benchmarks[0].scoring.metrics[0].type: judges are not available yet",
-        ),
         (
             used_service("{type: api, url: 'http://h/v1/responses'}").replace(
                 "simple", "tool_calling, sandbox_tools: true"
@@ -101,6 +93,8 @@ def test_what_is_refused_is_listed_together():
         ),
         minimal(**{"    model: tiny\n": "  idle: {type: gym}\n  big: {type: nim, model: x}\n"}),
         minimal("sandboxes: {box: {type: docker}}\n"),
+        minimal("    scoring: {metrics: [{type: scorer, name: x}]}\n"),
+        minimal("    scoring: {metrics: [{type: judge, name: q, service: m, allow_self_judge: true}]}\n"),
         used_service("{type: llama_cpp, model: x.gguf}"),
         used_service("{type: vllm, model: x, gpus: 2, tensor_parallel_size: 2, extra_args: [-x], port: 0}"),
         used_service("{type: api, urls: ['https://a/v1/responses', 'https://b/v1/responses']}"),
@@ -124,4 +118,5 @@ def test_every_key_that_is_not_available_says_what_nel_does_by_its_default():
 
 def test_what_is_available_now():
     types = {type_of(model) for model in all_models() if type_of(model) and not model.later}
-    assert types == {"api", "llama_cpp", "vllm", "sglang", "trt_llm", "none", "simple", "custom", "local"}
+    measures = {"scorer", "judge", "pairwise_judge", "ensemble_judge", "reward_model", "custom"}
+    assert types == {"api", "llama_cpp", "vllm", "sglang", "trt_llm", "none", "simple", "custom", "local"} | measures

@@ -61,8 +61,8 @@ def test_the_environment_stands_in_for_flags():
     env = {
         "NEMO_MODEL_URL": "http://e/v1",
         "NEMO_MODEL_ID": "env-model",
-        "NVIDIA_API_KEY": "low",
-        "NEMO_API_KEY": "high",
+        "NEMO_API_KEY": "low",
+        "NEL_API_KEY": "high",
     }
     service = quick("gsm8k", env=env).config.services["model"]
     assert (service.url, service.model, service.api_key) == ("http://e/v1/chat/completions", "env-model", "high")
@@ -87,8 +87,8 @@ def test_a_stored_quick_config_resumes_with_the_key_of_the_flag_or_the_environme
     assert "correct-horse-battery" not in from_flag.to_yaml()
     again = load_config(from_flag.to_yaml(), env=NO_HOME, api_key="correct-horse-battery", use_defaults=False)
     assert again.config == from_flag.config
-    env = {"NVIDIA_API_KEY": "correct-horse-battery"}
+    env = {"NEMO_API_KEY": "correct-horse-battery"}
     from_env = quick("gsm8k", "http://h/v1", "tiny", env=env)
-    assert from_env.composed["services"]["model"]["api_key"] == "${NVIDIA_API_KEY}"
+    assert from_env.composed["services"]["model"]["api_key"] == "${NEMO_API_KEY}"
     assert load_config(from_env.to_yaml(), env={**NO_HOME, **env}, use_defaults=False).config == from_env.config
     assert from_env.config == from_flag.config

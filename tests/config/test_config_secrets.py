@@ -117,10 +117,10 @@ def test_a_config_that_lacks_its_key_asks_for_it_and_takes_it_from_flag_override
     assert "--api-key" in str(caught.value)
     by_flag = load_config(text, env=NO_HOME, api_key=KEY)
     by_override = load_config(text, env={**NO_HOME, "X": KEY}, overrides=["services.m.api_key=${X}"])
-    by_environment = load_config(text, env={**NO_HOME, "NVIDIA_API_KEY": KEY})
+    by_environment = load_config(text, env={**NO_HOME, "NEMO_API_KEY": KEY})
     assert {c.config.services["m"].api_key for c in (by_flag, by_override, by_environment)} == {KEY}
     assert by_flag.composed["services"]["m"]["api_key"] == "[redacted]"
-    assert by_environment.composed["services"]["m"]["api_key"] == "${NVIDIA_API_KEY}"
+    assert by_environment.composed["services"]["m"]["api_key"] == "${NEMO_API_KEY}"
 
 
 def test_another_secret_that_was_not_stored_is_asked_for_by_its_own_name():

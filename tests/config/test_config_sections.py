@@ -157,12 +157,15 @@ benchmarks:
       primary: q
       metrics:
         - {type: scorer, name: exact_match}
-        - {type: judge, name: q, service: replicas, system_prompt: s, rubric: r, max_score: 5, swap_check: true,
-           reference_free: true, temperature: 0, timeout: 5, max_retries: 1, allow_self_judge: false}
+        - {type: scorer, name: letters, scorer: multichoice_regex, params: {letters: ABC}}
+        - {type: judge, name: q, service: replicas, system_prompt: s, rubric: r, min_score: 0, max_score: 5,
+           swap_check: true, reference_free: false, structured_output: true, temperature: 0, timeout: 5,
+           max_retries: 1, allow_self_judge: false}
+        - {type: judge, name: l, service: replicas, labels: {right: 1, wrong: 0}}
         - {type: pairwise_judge, name: p, judge_service: replicas, baseline_service: api1, rubric_file: f}
         - {type: ensemble_judge, name: e, services: [replicas, vllm1], aggregation: majority_vote}
         - {type: sandbox, name: s, command: pytest, verify_timeout: 5}
-        - {type: reward_model, name: r, service: replicas, mode: pairwise, aspect: a, score_range: [0, 1],
+        - {type: reward_model, name: r, service: replicas, mode: multi_aspect, aspect: a, score_range: [0, 1],
            threshold: 0.5}
         - {type: custom, name: c, class_path: "m:C", config: {}}
     solver: {type: simple, service: api1, system_prompt: s, generation: {temperature: 0.5}, image_detail: high}

@@ -2,7 +2,6 @@
 
 import json
 import os
-import re
 import signal
 import textwrap
 import threading
@@ -12,7 +11,7 @@ from openai_faults import Fault
 from openai_server import FakeOpenAI
 
 from nel.config.load import load_config
-from nel.core.errors import ConfigError, ExitCode
+from nel.core.errors import ConfigError, ExitCode, UsageError
 from nel.core.rundir import RunDir
 from nel.orchestration.plan import make_plan
 from nel.orchestration.suite import run_local
@@ -103,7 +102,7 @@ def test_two_entries_of_one_benchmark_never_share_a_result(suite, tmp_path, serv
 
 def test_two_equal_entries_are_refused(suite):
     twice = ONE.replace("output", "  - {name: HERE/echo.py, solver: {type: simple, service: m}}\noutput")
-    with pytest.raises(Exception, match="is the same as"):
+    with pytest.raises(ConfigError, match="is the same as"):
         run_local(suite(twice))
 
 
@@ -156,14 +155,13 @@ def test_the_only_model_of_an_endpoint_is_found(suite, server):
 
 def test_an_endpoint_with_several_models_lists_them(suite, server):
     server.models = ["one", "two"]
-    result = run_local(suite(ONE.replace("model: fake, ", "")))
-    assert result.exit_code == ExitCode.FAILED
-    assert "one, two" in next(iter(result.failed.values()))
+    with pytest.raises(UsageError, match="one, two"):
+        run_local(suite(ONE.replace("model: fake, ", "")))
 
 
 def test_a_benchmark_for_the_other_kind_of_endpoint_is_refused_before_the_first_request(suite, server):
-    result = run_local(suite(ONE.replace("/chat/completions", "").replace("URL", f"{server.url}/v1/completions")))
-    assert "written for chat endpoints" in next(iter(result.failed.values()))
+    with pytest.raises(UsageError, match="written for chat endpoints"):
+        run_local(suite(ONE.replace("URL", f"{server.url}/v1/completions")))
     assert server.count == 0
 
 
@@ -198,9 +196,8 @@ def test_a_custom_solver_gets_its_client_and_settings(suite, tmp_path):
 
 def test_a_custom_solver_that_does_not_exist_is_an_error_and_never_another_solver(suite, server):
     config = ONE.replace("{type: simple, service: m}", "{type: custom, class_path: no.such.module:Solver}")
-    result = run_local(suite(config))
-    assert result.exit_code == ExitCode.FAILED
-    assert "no.such" in next(iter(result.failed.values()))
+    with pytest.raises(UsageError, match=r"no\.such"):
+        run_local(suite(config))
     assert server.count == 0
 
 
@@ -252,9 +249,17 @@ def test_a_plan_says_what_would_be_asked_and_writes_nothing(suite, tmp_path, ser
     ids=["benchmark", "parameter", "solver"],
 )
 def test_what_cannot_be_loaded_is_refused_with_file_and_line(suite, change, said):
-    result = run_local(suite(ONE.replace(*change)))
-    (reason,) = result.failed.values()
-    assert re.search(said, reason), reason
+    with pytest.raises(UsageError, match=said):
+        run_local(suite(ONE.replace(*change)))
+
+
+def test_a_mistake_leaves_an_earlier_run_in_the_directory_alone(suite, tmp_path):
+    run_local(suite(ONE))
+    run_id = RunDir.read(tmp_path / "run").run_id
+    with pytest.raises(UsageError):
+        run_local(suite(ONE.replace("HERE/echo.py", "gsm9k")))
+    assert RunDir.read(tmp_path / "run").run_id == run_id
+    assert not (tmp_path / "run" / "previous").exists()
 
 
 def test_a_benchmark_whose_code_raises_is_isolated_too(suite, tmp_path):

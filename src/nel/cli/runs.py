@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 def status(run_dir: Path, watch: float | None, as_json: bool) -> int:
     """Tell how far a run is.
 
-    Each benchmark with its attempts so far, by outcome. A run that was killed is told from one that is still going.
+    Each benchmark with its attempts so far, by outcome. A run that was killed is told from one that is still going,
+    unless it was started on another machine.
     """
     while True:
         state = _state(run_dir)
@@ -44,7 +45,7 @@ def status(run_dir: Path, watch: float | None, as_json: bool) -> int:
             print_json(state)
         else:
             _print_state(state)
-        if watch is None or not state["running"]:
+        if watch is None or state["running"] is False:
             return 0
         time.sleep(watch)
 
@@ -57,12 +58,16 @@ def _state(run_dir: Path) -> dict[str, Any]:
     executor = detect_executor(run_dir)
     process = executor.status(run_dir) if executor is not None else None
     view = open_run(run_dir, unfinished=True)
+    running: bool | None = process is not None and process.running
+    if view.manifest.stage is Stage.RUNNING and (process is None or "elsewhere" in process.details):
+        running = None
     return {
         "run_dir": str(run_dir),
         "run_id": view.manifest.run_id,
         "stage": str(view.manifest.stage),
         "executor": executor.name if executor is not None else None,
-        "running": view.manifest.stage is Stage.RUNNING and bool(process and process.running),
+        "running": running,
+        "process": process.details if process is not None else None,
         "cells": [_progress(view, cell) for cell in view.cells()],
     }
 
@@ -82,8 +87,13 @@ def _progress(view: RunView, cell: CellView) -> dict[str, Any]:
 
 
 def _print_state(state: dict[str, Any]) -> None:
-    stage = state["stage"]
-    if stage == "running" and not state["running"]:
+    stage, process = state["stage"], state["process"]
+    if state["running"]:
+        stage = f"running (process {process['pid']})" if "pid" in process else stage
+    elif state["running"] is None:
+        why = process["elsewhere"] if process else "`nel eval run` did not start it, so its process is not known"
+        stage = f"is running or was killed: {why}"
+    elif stage == "running":
         stage = f"was killed; `nel eval resume {state['run_dir']}` continues it"
     click.echo(f"Run {state['run_id']} in {state['run_dir']}: {stage}")
     rows = [
@@ -122,11 +132,7 @@ def stop(run_dir: Path) -> int:
 
     The exit code is 1 when nothing was running.
     """
-    from nel.core.rundir import RunDir, Stage
-
-    executor = _executor_of(run_dir)
-    # A process that ran it and went on to something else is not to be stopped.
-    if RunDir.read(run_dir).stage is Stage.RUNNING and executor.stop(run_dir):
+    if _executor_of(run_dir).stop(run_dir):
         click.echo(f"Stopped; `nel eval resume {run_dir}` continues it.", err=True)
         return 0
     click.echo(f"Nothing to stop: no run is going on in {run_dir}.", err=True)
@@ -136,12 +142,13 @@ def stop(run_dir: Path) -> int:
 def _executor_of(run_dir: Path) -> Executor:
     from nel.core.errors import RunDirError
     from nel.executors import detect_executor
+    from nel.reporting.run_view import open_run
 
     executor = detect_executor(run_dir)
     if executor is None:
+        open_run(run_dir, unfinished=True)  # says what a directory that is no run is instead
         raise RunDirError(
-            f"{run_dir} holds no run that an executor started.",
-            hint="Name the directory that was given to `nel eval run` with -o.",
+            f"The run in {run_dir} was not started by `nel eval run`.", hint="See to it where it was started."
         )
     return executor
 
@@ -184,11 +191,16 @@ def resume(
         )
     if shard is not None:
         os.environ |= {"NEL_SHARD_IDX": str(shard["index"]), "NEL_TOTAL_SHARDS": str(shard["total"])}
-    here = str(run_dir.parent if shard is not None else run_dir)
+        if run_dir.resolve().name != f"shard_{shard['index']}":
+            raise RunDirError(
+                f"{run_dir} holds shard {shard['index']} of {shard['total']} under another name.",
+                hint=f"Rename it to shard_{shard['index']}, then resume it.",
+            )
+    here = str(run_dir.resolve().parent if shard is not None else run_dir)
     loaded = load_config(
         config,
         overrides=[*override, f"output.dir={yaml_text(here)}", "output.timestamped=false"],
-        api_key=api_key or os.environ.get("NEL_API_KEY"),
+        api_key=api_key,
         use_defaults=False,
     )
     return start(

@@ -16,7 +16,7 @@ from nel.config.positions import ConfigPath, Node, Place, leaves, show_path
 from nel.core.errors import ConfigError
 from nel.core.secrets import REDACTED, Redactor, is_secret_name, redact_text
 
-API_KEY_VARIABLES = ("NEMO_API_KEY", "NVIDIA_API_KEY")
+API_KEY_VARIABLES = ("NEL_API_KEY", "NEMO_API_KEY")
 """Where a key comes from that is named neither in a config nor by a flag, in this order."""
 
 
@@ -145,7 +145,7 @@ def api_key_node(env: Mapping[str, str], api_key: str | None) -> Node | None:
 
 def _not_stored(path: ConfigPath, node: Node) -> ConfigError:
     shown = show_path(path)
-    ways = "--api-key, in NEMO_API_KEY, or " if path[-1] == "api_key" else ""
+    ways = "--api-key, in NEL_API_KEY, or " if path[-1] == "api_key" else ""
     return node.place.error(
         "a secret that was given in clear is in no file",
         key=shown,

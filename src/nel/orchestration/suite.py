@@ -16,7 +16,8 @@ from nel.config.clusters import Cluster
 from nel.config.load import LoadedConfig
 from nel.config.planning import plan_check
 from nel.core.disk import write_atomic
-from nel.core.errors import ExitCode, NelError
+from nel.core.errors import ExitCode, NelError, UsageError
+from nel.core.rundir import is_run_dir
 from nel.engine.cell import CellResult
 from nel.engine.selection import Shard, shard_from_environment
 from nel.engine.session import Session
@@ -72,20 +73,23 @@ def run_local(
     shard = shard_from_environment()
     directory = directory or run_directory(loaded, resume=resume, shard=shard)
     suite = _Suite(loaded, directory, shard, retry_errors, progress or NullProgress())
+
+    def open_session() -> Session:
+        session = Session.open(directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets)
+        if started is not None:
+            started(directory)
+        write_atomic(directory / "config.yaml", loaded.to_yaml(), mode=0o600)
+        return session
+
     try:
-        with (
-            _environment(loaded.config.cluster),
-            Session.open(directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets) as session,
-        ):
-            if started is not None:
-                started(directory)
-            write_atomic(directory / "config.yaml", loaded.to_yaml(), mode=0o600)
-            asyncio.run(suite.run(session))
+        with _environment(loaded.config.cluster):
+            asyncio.run(suite.run(open_session))
     except (KeyboardInterrupt, asyncio.CancelledError):
         suite.result.exit_code = ExitCode.INTERRUPTED
     finally:
         suite.progress.close()
-    suite.result.reports = write_reports(directory, loaded.config.output.report)
+    if is_run_dir(directory):
+        suite.result.reports = write_reports(directory, loaded.config.output.report)
     return suite.result
 
 
@@ -116,30 +120,37 @@ class _Suite:
         self._shard = shard
         self._retry_errors = retry_errors
 
-    async def run(self, session: Session) -> None:
+    async def run(self, open_session: Callable[[], Session]) -> None:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
-        session.checkpoint.forget_failures()
-        services = Services(self._loaded, session.run.path / "logs")
+        services = Services(self._loaded, self.result.run_dir / "logs")
         try:
             planned = await plan_cells(self._loaded, services, shard=self._shard, retry_errors=self._retry_errors)
-            cells = [cell for cell in planned if isinstance(cell, Cell)]
-            name_cells(cells, session.run.manifest.cells)
-            for failure in planned:
-                if not isinstance(failure, Cell):
-                    index, error = failure
-                    self._failed(f"benchmarks[{index}] {self._loaded.config.benchmarks[index].name}", error, session)
-            waiting = [cell for cell in cells if session.finished(cell.key, cell.plan) is None]
-            for cell in waiting:  # all at once, so that the time left is that of the whole suite
-                self.progress.begin(cell.directory, cell.plan.attempts, 0)
-            slots = asyncio.Semaphore(self._loaded.config.max_concurrent_benchmarks)
-            async with asyncio.TaskGroup() as group:
-                for cell in cells:
-                    group.create_task(self._run_cell(session, services, cell, slots))
+            _refuse_where_nothing_can_run(planned)
+            with open_session() as session:
+                await self._run_cells(session, services, planned)
         finally:
             await services.close()
         self._conclude()
+
+    async def _run_cells(
+        self, session: Session, services: Services, planned: Sequence[Cell | tuple[int, NelError]]
+    ) -> None:
+        session.checkpoint.forget_failures()
+        cells = [cell for cell in planned if isinstance(cell, Cell)]
+        name_cells(cells, session.run.manifest.cells)
+        for failure in planned:
+            if not isinstance(failure, Cell):
+                index, error = failure
+                self._failed(f"benchmarks[{index}] {self._loaded.config.benchmarks[index].name}", error, session)
+        waiting = [cell for cell in cells if session.finished(cell.key, cell.plan) is None]
+        for cell in waiting:  # all at once, so that the time left is that of the whole suite
+            self.progress.begin(cell.directory, cell.plan.attempts, 0)
+        slots = asyncio.Semaphore(self._loaded.config.max_concurrent_benchmarks)
+        async with asyncio.TaskGroup() as group:
+            for cell in cells:
+                group.create_task(self._run_cell(session, services, cell, slots))
 
     async def _run_cell(self, session: Session, services: Services, cell: Cell, slots: asyncio.Semaphore) -> None:
         async with slots:
@@ -190,6 +201,13 @@ class _Suite:
             self.result.exit_code = ExitCode.FAILED
         elif any(bundle["outcome"] == "degraded" for bundle in self.result.bundles.values()):
             self.result.exit_code = ExitCode.DEGRADED
+
+
+def _refuse_where_nothing_can_run(planned: Sequence[Cell | tuple[int, NelError]]) -> None:
+    """Raises where every entry is a user's mistake: an earlier run in the directory is then left alone."""
+    errors = [item[1] for item in planned if not isinstance(item, Cell)]
+    if len(errors) == len(planned) and all(isinstance(error, UsageError) for error in errors):
+        raise errors[0] if len(errors) == 1 else UsageError("\n".join(str(error) for error in errors))
 
 
 def snapshot(tally: Tally) -> ProgressSnapshot:
