@@ -1,5 +1,7 @@
 """Runs to look at: a made-up model answers three small benchmarks in memory, with errors, judge and tools."""
 
+# ruff: noqa: ARG002 - `verify` is called with more than these graders need
+
 from __future__ import annotations
 
 import asyncio
@@ -28,7 +30,7 @@ def _word_problem(idx: int) -> tuple[str, str, int]:
          a * (100 - b * 5) // 5),
         ("geometry", f"A garden is {a} m long and {b} m wide. How long is a fence around it, in metres?", 2 * (a + b)),
         ("time", f"{who} reads {a} pages on each of {b} days, and {c} pages on one more. How many in all?", a * b + c),
-        ("money", f"{who} has {a * c + b} coins and gives {b} away. The rest is shared by {c} friends. How many each?", a),
+        ("money", f"{who} has {a * c + b} coins and gives {b} away. The rest is for {c} friends. How many each?", a),
     ][idx % 5]  # fmt: skip
 
 
@@ -102,7 +104,8 @@ class Lookup(EvalEnvironment):
         )  # fmt: skip
 
     async def verify(self, response: str, expected: Any, sandbox: Any = None, **_: Any) -> VerifyResult:
-        return VerifyResult(reward=float(response.split()[0] == expected), extracted_answer=response.split()[0])
+        count = response.partition(" ")[0]
+        return VerifyResult(reward=float(count == expected), extracted_answer=count)
 
 
 class Model(BaseSolver):
@@ -148,7 +151,7 @@ class Model(BaseSolver):
             cause = " It happened because our carrier changed." if good else ""
             text = f"Dear {task.prompt.split()[6].strip(',')},\n\nwe are sorry.{cause}"
             text += " You will hear from us tomorrow." if luck < self.skill / 2 else ""
-            return f"Apology, cause, next step. {idle}", "Noted." if luck > 0.95 else text, None
+            return f"Apology, cause, next step. {idle}", "Noted." if luck > 0.9 else text, None
         article = int(ident.rpartition("-")[2])
         count = (article - 1000) * 7 % 90
         call = {"id": "c1", "type": "function", "function": {"name": "stock", "arguments": f'{{"article": {article}}}'}}
@@ -156,7 +159,7 @@ class Model(BaseSolver):
 
 
 async def _run(folder: Path, model: Model) -> None:
-    settings = EvaluationSettings(max_error_rate=0.1)
+    settings = EvaluationSettings(max_error_rate=0.05)
     with Session.open(folder, resume=False) as session:
         for env in (WordProblems(), Letters(), Lookup()):
             plan = await plan_cell(env, model, settings, config={"model": model.name})

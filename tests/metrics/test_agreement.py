@@ -43,7 +43,7 @@ def test_alpha_is_none_where_nothing_can_be_told(units):
 
 
 def test_alpha_refuses_labels_that_are_no_numbers_where_distances_count():
-    with pytest.raises(ValueError, match="'[ab]' is no finite number"):
+    with pytest.raises(ValueError, match=r"'[ab]' is no finite number"):
         krippendorff_alpha([["a", "b"]], level="interval")
     with pytest.raises(ValueError, match="none of nominal"):
         krippendorff_alpha([[1, 2]], level="ratio")
@@ -114,7 +114,7 @@ def test_kappa_of_a_textbook_table():
 def test_kappa_says_why_it_is_none():
     assert "one and the same value" in cohen_kappa(["a", "a"], ["a", "a"]).method
     for first, second in ((["a"], []), ([], [])):
-        with pytest.raises(ValueError, match="labels|rated"):
+        with pytest.raises(ValueError, match=r"labels|rated"):
             cohen_kappa(first, second)
     with pytest.raises(ValueError, match="'c' is none of 'a', 'b'"):
         cohen_kappa(["c"], ["a"], values=["a", "b"])

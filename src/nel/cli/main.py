@@ -18,9 +18,13 @@ _READER_GONE = 141
 
 COMMANDS = {
     "eval": Entry("nel.cli.eval:group", "Run evaluations; follow, resume, merge, re-score and report them."),
+    "compare": Entry("nel.cli.compare:compare", "Tell whether a run is worse than a baseline; rank several."),
+    "gate": Entry("nel.cli.gate:gate", "Decide on a release by a policy: GO, NO-GO or INCONCLUSIVE."),
+    "plan": Entry("nel.cli.plan_power:plan", "Tell how many problems and repeats show a drop, and what they cost."),
     "list": Entry("nel.cli.catalog:list_benchmarks", "List the benchmarks that can be run by name."),
     "view": Entry("nel.cli.view:view", "Show runs in the browser: samples, comparisons, runs in progress."),
     "validate": Entry("nel.cli.validate:validate", "Try a few problems end to end before a long run."),
+    "judge": Entry("nel.cli.judge:group", "Check judges before their scores are trusted."),
     "config": Entry("nel.cli.config:group", "Check and print configs; set the user's defaults."),
     "doctor": Entry("nel.cli.doctor:doctor", "Tell what is installed, reachable and missing."),
 }

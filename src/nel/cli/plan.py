@@ -7,28 +7,22 @@ from typing import TYPE_CHECKING
 import click
 
 from nel.cli.output import print_json, print_table
-from nel.core.errors import ExitCode
 from nel.observability.format import format_count, format_money
 
 if TYPE_CHECKING:
-    from nel.config.load import LoadedConfig
     from nel.orchestration.plan import Plan, PlannedCell
 
 _HEADER = ("Cell", "Model", "Problems", "Repeats", "Requests", "Prompt tokens", "Completion tokens", "Cost")
 
 
-def print_plan(loaded: LoadedConfig, *, as_json: bool) -> int:
-    """Print the plan of `loaded`; 64 where an entry cannot be planned. Data are read, nothing is asked or written."""
-    from nel.orchestration.plan import make_plan
-
-    plan = make_plan(loaded)
+def print_plan(plan: Plan, *, as_json: bool) -> None:
+    """Print a plan, and why an entry cannot be planned."""
     if as_json:
         print_json(plan.to_dict())
     else:
         _print(plan)
     for place, reason in plan.errors.items():
         click.echo(f"error: {place}: {reason}", err=True)
-    return ExitCode.USAGE if plan.errors else ExitCode.OK
 
 
 def _print(plan: Plan) -> None:

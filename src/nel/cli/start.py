@@ -25,22 +25,25 @@ def start(
     """Run, or with `dry_run` only plan, what a config says; the exit code."""
     for warning in loaded.warnings:
         click.echo(f"warning: {warning}", err=True)
-    if dry_run:
-        from nel.cli.plan import print_plan
-
-        return print_plan(loaded, as_json=as_json)
-    from nel.cli.outcome import print_outcome
     from nel.executors import get_executor
 
     outcome = get_executor(loaded.config.cluster.type).run(
         loaded,
+        dry_run=dry_run,
         resume=resume,
         background=background,
         retry_errors=retry_errors,
         command=recorded_command(arguments),
     )
+    if outcome.plan is not None:
+        from nel.cli.plan import print_plan
+
+        print_plan(outcome.plan, as_json=as_json)
+        return outcome.exit_code
     if background:
         return _print_started(outcome, as_json=as_json)
+    from nel.cli.outcome import print_outcome
+
     return print_outcome(outcome.run_dir, exit_code=outcome.exit_code, as_json=as_json)
 
 

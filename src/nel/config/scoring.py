@@ -25,7 +25,7 @@ class JudgeBase(Model):
     system_prompt: str | None = key(None, "The judge's system prompt, instead of NEL's own; empty: none.")
     rubric: Name | None = key(None, "What the judge goes by, instead of NEL's own rubric.")
     rubric_file: Name | None = key(None, "File with the rubric, instead of `rubric`.")
-    temperature: Temperature | None = key(0.0, "Sampling temperature of the judge; null sends none.")
+    temperature: Temperature = key(0.0, "Sampling temperature of the judge.")
     timeout: Positive = key(120.0, "Seconds for one reply of the judge.")
     max_retries: Whole = key(2, "Further tries after a reply that cannot be read.")
     structured_output: bool = key(False, "Ask for JSON by a schema (`response_format`), where the endpoint has it.")

@@ -10,6 +10,7 @@ import json
 import subprocess
 import sys
 from array import array
+from collections.abc import Sequence
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
@@ -111,22 +112,32 @@ def _short(key: str) -> bytes:
 Source = tuple[RunView, CellView]
 
 
-def read_both(baseline: Source, candidate: Source, metric: str) -> tuple[Columns, Columns]:
-    """The columns of two cells, both keyed by place in the data where one of the runs does not hold what was asked."""
-    reader = _start_reader(*candidate, metric) if _is_large(*baseline) and _is_large(*candidate) else None
+def read_all(sources: Sequence[Source], metric: str) -> list[Columns]:
+    """The columns of several cells, all keyed by place in the data where one run does not hold what was asked.
+
+    Large cells are read two at a time.
+    """
+    found: list[Columns] = []
+    for start in range(0, len(sources), 2):
+        found += _read_two(sources[start : start + 2], metric)
+    if any(columns.by_index for columns in found):
+        return [
+            columns if columns.by_index else read_columns(*source, metric, by_index=True)
+            for source, columns in zip(sources, found, strict=True)
+        ]
+    return found
+
+
+def _read_two(sources: Sequence[Source], metric: str) -> list[Columns]:
+    if len(sources) < 2 or not all(_is_large(*source) for source in sources):
+        return [read_columns(*source, metric) for source in sources]
+    reader = _start_reader(*sources[1], metric)
     try:
-        first = read_columns(*baseline, metric)
-        second = _received(reader) if reader else None
+        first = read_columns(*sources[0], metric)
+        return [first, _received(reader) or read_columns(*sources[1], metric)]
     finally:
-        if reader:
-            reader.kill()
-            reader.communicate()
-    if second is None:
-        second = read_columns(*candidate, metric)
-    if first.by_index != second.by_index:
-        first = first if first.by_index else read_columns(*baseline, metric, by_index=True)
-        second = second if second.by_index else read_columns(*candidate, metric, by_index=True)
-    return first, second
+        reader.kill()
+        reader.communicate()
 
 
 def _is_large(view: RunView, cell: CellView) -> bool:

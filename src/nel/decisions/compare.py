@@ -10,7 +10,7 @@ import numpy as np
 
 from nel.core.errors import RecordError, UsageError
 from nel.decisions.changes import RuntimeChange, SettingChange, runtime_changes, setting_changes
-from nel.decisions.columns import read_both
+from nel.decisions.columns import Columns, Source, read_all
 from nel.decisions.evidence import LEVEL, Evidence, difference_of
 from nel.decisions.flips import Flips, find_flips
 from nel.decisions.metric import Metric, resolve
@@ -204,17 +204,27 @@ class Paired:
 def join(baseline: Chosen, left: CellView, candidate: Chosen, right: CellView, options: CompareOptions) -> Paired:
     """The paired problems of two cells and the evidence of their difference."""
     metric = resolve(options.metric, left, right, direction=options.direction)
+    first, second = read_scores([(baseline.view, left), (candidate.view, right)], metric)
+    return join_columns(metric, first, second, left.cluster_by)
+
+
+def read_scores(sources: Sequence[Source], metric: Metric) -> list[Columns]:
+    """The columns of cells; a log that cannot be read is a `UsageError` here, so that exit 1 is left to verdicts."""
     try:
-        columns = read_both((baseline.view, left), (candidate.view, right), metric.of)
+        return read_all(sources, metric.of)
     except RecordError as error:
         raise UsageError(error.message, hint=error.hint) from None
-    pairs = pair(*columns, metric.per_problem)
+
+
+def join_columns(metric: Metric, baseline: Columns, candidate: Columns, cluster_by: str) -> Paired:
+    """Likewise, from columns."""
+    pairs = pair(baseline, candidate, metric.per_problem)
     both = np.concatenate([pairs.baseline, pairs.candidate])
-    single = is_binary(both) and not pairs.repeated
+    binary = is_binary(both)
+    single = binary and not pairs.repeated
     bounds = metric.bounds or ((float(both.min()), float(both.max())) if both.size else None)
-    if is_binary(both):
+    if binary:
         bounds = (0.0, 1.0)
-    cluster_by = left.cluster_by
     return Paired(
         metric=metric,
         pairs=pairs,

@@ -141,7 +141,8 @@ def _shared_questions(left: Problems, right: Problems, at_left: Ints, at_right: 
 
 def _rest(asked: Keys, taken: Ints) -> Keys:
     rest: Keys = np.delete(asked, taken)
-    return rest[rest != 0]
+    known: Keys = rest[rest != 0]
+    return known
 
 
 def _clusters(left: Ints, right: Ints) -> Ints | None:

@@ -8,8 +8,9 @@ from itertools import combinations
 import msgspec
 
 from nel.core.errors import UsageError
-from nel.decisions.compare import CompareOptions, Paired, join
+from nel.decisions.compare import CompareOptions, Paired, join_columns, read_scores
 from nel.decisions.evidence import LEVEL, Evidence
+from nel.decisions.metric import resolve
 from nel.decisions.multiplicity import adjust
 from nel.decisions.selection import Chosen, incomplete, pair_cells, unusable
 from nel.reporting.run_view import CellView, Direction, MetricView
@@ -74,12 +75,12 @@ def rank_runs(
             matched.setdefault(found.benchmark, [found.baseline]).append(found.candidate)
     rankings: list[Ranking] = []
     missing: list[str] = []
-    for benchmark, found in matched.items():
-        reasons = [unusable(run, cell, benchmark) for run, cell in zip(runs, found, strict=False)]
-        if len(found) < len(runs) or any(reasons):
+    for benchmark, candidates in matched.items():
+        reasons = [unusable(run, cell, benchmark) for run, cell in zip(runs, candidates, strict=False)]
+        if len(candidates) < len(runs) or any(reasons):
             missing.append(next((reason for reason in reasons if reason), f"not every run has a cell of {benchmark}"))
             continue
-        rankings.append(_rank(benchmark, runs, [cell for cell in found if cell is not None], options))
+        rankings.append(_rank(benchmark, runs, [cell for cell in candidates if cell is not None], options))
     if not rankings:
         raise UsageError(f"There is nothing to rank: {'; '.join(missing)}.", hint="Rank runs of one benchmark.")
     rankings[0].warnings[:0] = [f"not ranked: {reason}" for reason in missing]
@@ -88,7 +89,10 @@ def rank_runs(
 
 def _rank(benchmark: str, runs: Sequence[Chosen], cells: list[CellView], options: CompareOptions) -> Ranking:
     places = list(combinations(range(len(runs)), 2))
-    joined = [join(runs[left], cells[left], runs[right], cells[right], options) for left, right in places]
+    metric = resolve(options.metric, cells[0], cells[-1], direction=options.direction)
+    sources = [(run.view, cell) for run, cell in zip(runs, cells, strict=True)]
+    columns = read_scores(sources, metric)
+    joined = [join_columns(metric, columns[left], columns[right], cells[left].cluster_by) for left, right in places]
     p_values = [two_sided(one.evidence) for one in joined]
     adjusted = adjust(p_values)
     better_than: dict[int, int] = dict.fromkeys(range(len(runs)), 0)
@@ -100,7 +104,6 @@ def _rank(benchmark: str, runs: Sequence[Chosen], cells: list[CellView], options
         else:
             worse = right if one.metric.sign * one.evidence.value > 0 else left
             better_than[worse] += 1
-    metric = joined[0].metric
     order = sorted(
         range(len(runs)), key=lambda place: (better_than[place], metric.sign * _value(cells[place], metric.name))
     )

@@ -80,7 +80,7 @@ def _only(chosen: Chosen, benchmark: str) -> CellView | None:
         names = [cell.name for cell in cells]
         raise UsageError(
             f"{chosen.path} holds {len(cells)} cells of {benchmark}: {', '.join(names)}.",
-            hint=f"Choose one with --cell {names[0]}, or name its directory: {chosen.path / names[0]}.",
+            hint=f"Choose one by its directory, {chosen.path / names[0]}, or by its name, with --cell or in a policy.",
         )
     return cells[0] if cells else None
 

@@ -57,7 +57,7 @@ class ByobEnvironment(EvalEnvironment):
         self._scorer = definition.scorer or exact_match
         self._score = ScorerCall(self._scorer)
         self._code = ScorerCode(self._scorer)
-        self.may_need_judge = self._code.names("needs_judge")
+        self.may_need_judge = self._code.uses("needs_judge")
         self._dataset = dataset
         self._source: DataSource | None = None
         self._data_identity: dict[str, Any] = {}

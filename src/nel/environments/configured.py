@@ -122,9 +122,10 @@ def _scale(spec: config.ScaledJudge) -> Scale | None:
 
 
 def _built_in(name: str) -> Callable[..., Any]:
-    if name not in nel.scoring.VERSIONS:
-        near = get_close_matches(name, nel.scoring.VERSIONS, n=1)
-        known = f"Scorers: {', '.join(nel.scoring.VERSIONS)}."
+    scorers = [scorer for scorer in nel.scoring.VERSIONS if not scorer.startswith("extract_")]
+    if name not in scorers:
+        near = get_close_matches(name, scorers, n=1)
+        known = f"Scorers: {', '.join(scorers)}."
         raise UsageError(
             f"no built-in scorer {name!r}", hint=f"Did you mean {near[0]!r}? {known}" if near else f"{known} "
             "A scorer of one's own is a metric of type custom."

@@ -62,15 +62,16 @@ class ScorerCode:
         self.file: Path | None = None
         self.content = b""
         self._module = str(getattr(plain, "__module__", ""))
-        code = getattr(plain, "__code__", None) or getattr(_call_of(plain), "__code__", None)
+        self._function = plain if hasattr(plain, "__code__") else _call_of(plain)
+        code = getattr(self._function, "__code__", None)
         if isinstance(code, CodeType):
             path = Path(code.co_filename)
             self.file = path.resolve() if path.is_file() else None
             self.content = self.file.read_bytes() if self.file else b"\n".join(_code_parts(code))
 
-    def names(self, word: str) -> bool:
-        """Whether the code speaks of `word`."""
-        return re.search(rb"\b%b\b" % word.encode(), self.content) is not None
+    def uses(self, name: str) -> bool:
+        """Whether the scorer, or a function of its module that it names, names the function `name` or has it as a text."""
+        return _uses(self._function, name, set())
 
     @property
     def is_own(self) -> bool:
@@ -93,6 +94,37 @@ class ScorerCode:
 
 def _call_of(function: Any) -> Any:
     return getattr(type(function), "__call__", None)  # noqa: B004 - its method, not whether there is one
+
+
+def _uses(function: Any, name: str, seen: set[int]) -> bool:
+    code = getattr(function, "__code__", None)
+    if not isinstance(code, CodeType) or id(code) in seen:
+        return False
+    seen.add(id(code))
+    words, texts = _words(code)
+    if name in words or name in texts:
+        return True
+    known = getattr(function, "__globals__", {})
+    for value in (known[word] for word in words if word in known):
+        plain = inspect.unwrap(value) if callable(value) else value
+        if getattr(plain, "__name__", None) == name:
+            return True
+        if getattr(plain, "__globals__", None) is known and _uses(plain, name, seen):
+            return True
+    return False
+
+
+def _words(code: CodeType) -> tuple[set[str], set[str]]:
+    """The names and the texts in a function's code, those of functions inside it included."""
+    words, texts = set(code.co_names), {constant for constant in code.co_consts if isinstance(constant, str)}
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            inner_words, inner_texts = _words(constant)
+            words |= inner_words
+            texts |= inner_texts
+        elif isinstance(constant, tuple):
+            texts |= {item for item in constant if isinstance(item, str)}
+    return words, texts
 
 
 def _code_parts(code: CodeType) -> list[bytes]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
@@ -17,9 +16,12 @@ from nel.core.loading import entry_points, load_object
 
 if TYPE_CHECKING:
     from nel.config.load import LoadedConfig
+    from nel.orchestration.plan import Plan
 
 ENTRY_POINTS = "nel.executors"
 BUILT_IN = {"local": "nel.executors.local:LocalExecutor"}
+LATER = ("docker", "slurm")
+"""Types that a config may name but nothing runs yet."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -28,19 +30,23 @@ class RunOutcome:
 
     run_dir: Path
     exit_code: int
-    """Of the run; 0 for one that was put in the background and is going on."""
+    """Of the run, or of its planning; 0 for a run that was put in the background and is going on."""
     pid: int | None = None
     """The process of a run in the background."""
+    plan: Plan | None = None
+    """Of a dry run: what would have been done."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProcessState:
-    """Whether the process of a run is there."""
+    """Whether the process of a run is there. How far the run has come stands in its directory."""
 
     executor: str
     running: bool
+    """Known to be going on."""
     details: Mapping[str, Any] = field(default_factory=dict)
-    """What the executor knows: a process or job id, where, since when, and what is odd about it."""
+    """What the executor knows: a process or job id, host, since when. `stale` says why a run that did not end is not
+    going on, `elsewhere` why that cannot be told from here."""
 
 
 class Executor(Protocol):
@@ -53,13 +59,19 @@ class Executor(Protocol):
         self,
         config: LoadedConfig,
         *,
+        dry_run: bool = False,
         resume: bool = False,
         background: bool = False,
+        submit: bool = False,
         retry_errors: Literal["transient", "all"] = "transient",
         command: Sequence[str] = (),
     ) -> RunOutcome:
-        """Runs the configuration; `command` is recorded, without secrets. In the background: returns once it is
-        under way, `ServiceError` with the end of its log where it ended before that."""
+        """Runs the configuration, or with `dry_run` plans it and writes nothing.
+
+        `command` is recorded, without secrets. With `background` it returns once the run is under way; `ServiceError`
+        says how it ended before that. With `submit` the run is handed to a scheduler. `UsageError` for an option that
+        means nothing to the executor.
+        """
         ...
 
     def status(self, output_dir: Path) -> ProcessState:
@@ -67,7 +79,7 @@ class Executor(Protocol):
         ...
 
     def stop(self, output_dir: Path) -> bool:
-        """Ends the run in good order; False when there was none to end."""
+        """Ends the run in good order; False when there was none to end, an error when it cannot be ended from here."""
         ...
 
     def logs(self, output_dir: Path, *, follow: bool = False, tail: int | None = None) -> Iterator[str]:
@@ -82,12 +94,17 @@ class Executor(Protocol):
 
 def get_executor(type_: str) -> Executor:
     """The executor for a `cluster.type`; `UsageError` lists those that are installed."""
+    from difflib import get_close_matches
+
     known = _installed()
-    if type_ not in known:
-        near = get_close_matches(type_, known, n=1)
-        meant = f"Did you mean {near[0]!r}? " if near else ""
-        raise UsageError(f"There is no executor {type_!r}.", hint=f"{meant}Installed: {', '.join(sorted(known))}.")
-    return _make(known[type_])
+    if type_ in known:
+        return _make(known[type_])
+    listed = f"Installed: {', '.join(sorted(known))}."
+    if type_ in LATER:
+        raise UsageError(f"The executor {type_!r} is not available yet.", hint=listed)
+    near = get_close_matches(type_, known, n=1)
+    meant = f"Did you mean {near[0]!r}? " if near else ""
+    raise UsageError(f"There is no executor {type_!r}.", hint=meant + listed)
 
 
 def detect_executor(output_dir: Path) -> Executor | None:

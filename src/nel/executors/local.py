@@ -3,36 +3,30 @@
 from __future__ import annotations
 
 import contextlib
+import logging
 import os
-import pickle
 import signal
-import subprocess
-import sys
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal, TextIO
 
-import msgspec
-
-from nel.core.contract import decode_json, encode_json
-from nel.core.disk import write_atomic
-from nel.core.errors import RecordError, RunDirError, ServiceError
-from nel.core.lock import process_start
+from nel.core.errors import NelError, RunDirError, UsageError
+from nel.core.rundir import PREVIOUS_NAME, RunDir, Stage
 from nel.executors import ProcessState, RunOutcome
+from nel.executors.background import Job, start, write_to
+from nel.executors.process import METADATA, Process
 
 if TYPE_CHECKING:
     from nel.config.load import LoadedConfig
 
-METADATA = "nel.pid"
 LOG = "nel_eval.log"
 _POLL = 0.1
-_TAIL = 20
 
 
 class LocalExecutor:
-    """Runs on this machine. Its metadata file `nel.pid` tells the process: id, start time, host."""
+    """Runs on this machine. Its metadata file `nel.pid` tells the process that a run was last started in."""
 
     name = "local"
 
@@ -44,86 +38,88 @@ class LocalExecutor:
         self,
         config: LoadedConfig,
         *,
+        dry_run: bool = False,
         resume: bool = False,
         background: bool = False,
+        submit: bool = False,
         retry_errors: Literal["transient", "all"] = "transient",
         command: Sequence[str] = (),
     ) -> RunOutcome:
-        """See `Executor.run`."""
+        """See `Executor.run`; `submit` is refused."""
+        from nel.config.planning import plan_check
         from nel.engine.selection import shard_from_environment
         from nel.orchestration.suite import run_directory
 
+        if submit:
+            raise UsageError(
+                "The executor 'local' has no scheduler to submit a run to.",
+                hint="Leave out `submit`; `background` puts the run in a process of its own.",
+            )
+        if dry_run:
+            return _plan(config)
+        plan_check(config)
         directory = run_directory(config, resume=resume, shard=shard_from_environment())
-        if background:
-            return _in_background(config, directory, resume, retry_errors, list(command))
-        return self.run_in(directory, config, resume=resume, retry_errors=retry_errors, command=command)
-
-    def run_in(
-        self,
-        directory: Path,
-        config: LoadedConfig,
-        *,
-        resume: bool,
-        retry_errors: Literal["transient", "all"],
-        command: Sequence[str],
-    ) -> RunOutcome:
-        """Runs in this process, in the run directory that was decided on."""
-        from nel.observability.progress import ConsoleProgress
-        from nel.orchestration.suite import run_local
-
-        result = run_local(
-            config,
+        if not background:
+            return run_here(
+                config, directory, resume=resume, retry_errors=retry_errors, command=command, background=False
+            )
+        job = Job(
+            config=config,
             directory=directory,
             resume=resume,
             retry_errors=retry_errors,
-            progress=ConsoleProgress(interval=config.config.output.progress_interval),
-            command=command,
-            started=_leave_metadata,
+            command=list(command),
+            log_level=logging.getLogger("nel").level,
         )
-        return RunOutcome(run_dir=result.run_dir, exit_code=int(result.exit_code))
+        return RunOutcome(run_dir=directory, exit_code=0, pid=start(job))
 
     def status(self, output_dir: Path) -> ProcessState:
-        """See `Executor.status`; `details` has pid, host and since when, and `stale` says why a process is not ours."""
-        owner = _read(output_dir)
-        if owner is None:
+        """See `Executor.status`; `details` has pid, host and since when (Unix seconds)."""
+        process = Process.read(output_dir)
+        if process is None:
             return ProcessState(executor=self.name, running=False)
-        if owner["host"] != os.uname().nodename:
-            note = f"it was started on {owner['host']}, whose processes cannot be seen from here"
-            return ProcessState(executor=self.name, running=False, details={**owner, "stale": note})
-        if not _is_alive(owner):
-            return ProcessState(executor=self.name, running=False, details={**owner, "stale": "its process has ended"})
-        return ProcessState(executor=self.name, running=True, details=owner)
+        details = {"pid": process.pid, "host": process.host, "since": process.since}
+        running = _stage(output_dir) is Stage.RUNNING
+        if running and (elsewhere := process.elsewhere()):
+            running, details = False, {**details, "elsewhere": elsewhere}
+        elif running and not process.is_alive():
+            running, details = False, {**details, "stale": "its process has ended"}
+        return ProcessState(executor=self.name, running=running, details=details)
 
     def stop(self, output_dir: Path) -> bool:
         """See `Executor.stop`: SIGTERM, and after a grace SIGKILL."""
-        state = self.status(output_dir)
-        if not state.running:
+        state, process = self.status(output_dir), Process.read(output_dir)
+        if "elsewhere" in state.details:
+            raise RunDirError(
+                f"The run in {output_dir} cannot be stopped from here: {state.details['elsewhere']}.",
+                hint="Stop it where it was started.",
+            )
+        if process is None or not state.running:
             return False
-        pid = int(state.details["pid"])
         for number, grace in ((signal.SIGTERM, self.stop_grace), (signal.SIGKILL, 5.0)):
-            with contextlib.suppress(ProcessLookupError):
-                os.kill(pid, number)
-            if _wait_until(lambda: not _is_alive(state.details), grace):
+            _send(process.pid, number)
+            if _wait_until(lambda: not process.is_alive(), grace):
                 return True
-        raise ServiceError(f"process {pid} of the run in {output_dir} does not end")
+        raise NelError(f"Process {process.pid} of the run in {output_dir} does not end, even by SIGKILL.")
 
     def logs(self, output_dir: Path, *, follow: bool = False, tail: int | None = None) -> Iterator[str]:
         """See `Executor.logs`; `RunDirError` for a run in the foreground, which wrote to its terminal."""
         path = output_dir / LOG
-        if not path.exists():
+        process = Process.read(output_dir)
+        if not path.exists() or (process is not None and not process.background):
+            earlier = f"The log of an earlier start is {path}. " if path.exists() else ""
             raise RunDirError(
-                f"{output_dir} has no {LOG}: the run was not started with --background, and wrote to its terminal.",
-                hint=f"See `nel eval status {output_dir}`, and the servers' logs in {output_dir / 'logs'}.",
+                f"The run in {output_dir} has no log: it was not started with --background, and wrote to its terminal.",
+                hint=f"{earlier}See `nel eval status {output_dir}`, and the servers' logs in {output_dir / 'logs'}.",
             )
+
+        def going_on() -> bool:
+            if process is None or not follow:
+                return False
+            return _stage(output_dir) is Stage.RUNNING if process.elsewhere() else process.is_alive()
+
         with path.open(encoding="utf-8", errors="replace") as file:
-            lines: Iterator[str] | deque[str] = iter(file) if tail is None else deque(file, maxlen=tail)
-            yield from (line.rstrip("\n") for line in lines)
-            while follow:
-                ended = not self.status(output_dir).running
-                yield from (line.rstrip("\n") for line in file)
-                if ended:
-                    return
-                time.sleep(_POLL)
+            yield from _whole_lines(_growing(file, tail, going_on))
 
     @staticmethod
     def detect(output_dir: Path) -> bool:
@@ -131,23 +127,88 @@ class LocalExecutor:
         return (output_dir / METADATA).is_file()
 
 
-def _leave_metadata(directory: Path) -> None:
-    owner = {"pid": os.getpid(), "started": process_start(os.getpid()), "host": os.uname().nodename, "at": time.time()}
-    write_atomic(directory / METADATA, msgspec.json.format(encode_json(owner)) + b"\n")
+def run_here(
+    config: LoadedConfig,
+    directory: Path,
+    *,
+    resume: bool,
+    retry_errors: Literal["transient", "all"],
+    command: Sequence[str],
+    background: bool,
+) -> RunOutcome:
+    """Runs in this process, in the run directory that was decided on; in the `background` it writes to the log."""
+    from nel.observability.progress import ConsoleProgress
+    from nel.orchestration.suite import run_local
+
+    earlier = _run_id(directory)
+
+    def started(directory: Path) -> None:
+        if not resume:
+            _set_log_aside(directory, earlier)
+        if background:
+            write_to(directory / LOG)
+        Process.this(background=background).write(directory)
+
+    with _sigterm_as_ctrl_c():
+        result = run_local(
+            config,
+            directory=directory,
+            resume=resume,
+            retry_errors=retry_errors,
+            progress=ConsoleProgress(interval=config.config.output.progress_interval),
+            command=command,
+            started=started,
+        )
+    return RunOutcome(run_dir=result.run_dir, exit_code=int(result.exit_code))
 
 
-def _read(directory: Path) -> dict[str, Any] | None:
+@contextlib.contextmanager
+def _sigterm_as_ctrl_c() -> Iterator[None]:
+    """Until the event loop takes SIGTERM over, it would end the process without a word in the run directory."""
+    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
     try:
-        owner = decode_json((directory / METADATA).read_bytes())
-    except (FileNotFoundError, RecordError):
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+
+
+def _set_log_aside(directory: Path, earlier: str | None) -> None:
+    """The log of the run that was set aside goes with it."""
+    target = directory / PREVIOUS_NAME / str(earlier)
+    if (directory / LOG).exists() and target.is_dir():
+        (directory / LOG).rename(target / LOG)
+
+
+def _plan(config: LoadedConfig) -> RunOutcome:
+    from nel.core.errors import ExitCode
+    from nel.orchestration.plan import make_plan
+
+    plan = make_plan(config)
+    code = ExitCode.USAGE if plan.errors else ExitCode.OK
+    return RunOutcome(run_dir=Path(plan.output_dir), exit_code=int(code), plan=plan)
+
+
+def _stage(directory: Path) -> Stage | None:
+    try:
+        return RunDir.read(directory).stage
+    except RunDirError:
         return None
-    return owner if isinstance(owner, dict) and {"pid", "started", "host"} <= owner.keys() else None
 
 
-def _is_alive(owner: Any) -> bool:
-    """Whether the very process is there: ids are used again, start times are not."""
-    started = process_start(int(owner["pid"]))
-    return started is not None and started == str(owner["started"])
+def _run_id(directory: Path) -> str | None:
+    try:
+        return RunDir.read(directory).run_id
+    except RunDirError:
+        return None
+
+
+def _send(pid: int, number: signal.Signals) -> None:
+    try:
+        os.kill(pid, number)
+    except ProcessLookupError:
+        pass
+    except PermissionError as error:
+        raise NelError(f"Process {pid} belongs to another user, who alone can stop it.") from error
 
 
 def _wait_until(condition: Callable[[], bool], seconds: float) -> bool:
@@ -159,39 +220,22 @@ def _wait_until(condition: Callable[[], bool], seconds: float) -> bool:
     return True
 
 
-def _in_background(
-    config: LoadedConfig, directory: Path, resume: bool, retry_errors: str, command: list[str]
-) -> RunOutcome:
-    """Starts a process of its own and waits until it holds the run directory.
+def _growing(file: TextIO, tail: int | None, going_on: Callable[[], bool]) -> Iterator[str]:
+    """What stands in the file, the last `tail` lines of it, and what is added while `going_on`."""
+    yield from file if tail is None else deque(file, maxlen=tail)
+    while going_on():
+        yield from file
+        time.sleep(_POLL)
+    yield from file
 
-    What it shall run goes through a pipe: a key given on the command line is in no argument, variable or file.
-    """
-    directory.mkdir(parents=True, exist_ok=True)
-    log_path = directory / LOG
-    with log_path.open("ab" if resume else "wb") as log:
-        process = subprocess.Popen(
-            [sys.executable, "-m", "nel.executors.background"],
-            stdin=subprocess.PIPE,
-            stdout=log,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-    assert process.stdin is not None
-    with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
-        pickle.dump((config, directory, resume, retry_errors, command), pipe)
 
-    def under_way() -> bool:
-        owner = _read(directory)
-        return process.poll() is not None or (owner is not None and owner["pid"] == process.pid)
-
-    while not _wait_until(under_way, 60.0):
-        pass
-    owner = _read(directory)
-    if owner is not None and owner["pid"] == process.pid:
-        pid, process.returncode = process.pid, 0  # it is left alone from here on
-        return RunOutcome(run_dir=directory, exit_code=0, pid=pid)
-    tail = "\n".join(f"  | {line}" for line in log_path.read_text(errors="replace").splitlines()[-_TAIL:])
-    raise ServiceError(
-        f"the run ended with exit code {process.returncode} before it had begun.\n{tail}",
-        hint=f"Its whole log: {log_path}",
-    )
+def _whole_lines(pieces: Iterable[str]) -> Iterator[str]:
+    """The lines of a text that comes in pieces, of which none goes beyond the end of a line."""
+    line = ""
+    for piece in pieces:
+        line += piece
+        if line.endswith("\n"):
+            yield line[:-1]
+            line = ""
+    if line:
+        yield line

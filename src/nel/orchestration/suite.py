@@ -44,11 +44,12 @@ class SuiteResult:
 def run_directory(loaded: LoadedConfig, *, resume: bool, shard: Shard | None = None) -> Path:
     """Where the run goes: `output.dir`, with a level for the time or for the shard where there is one.
 
-    A resume without a named directory continues the latest run below the default one.
+    A resume without a named directory continues the latest run below the default one. The shards of one run share a
+    directory, so they get no level for the time.
     """
     output = loaded.config.output
     base = Path(output.directory)
-    if output.adds_timestamp:
+    if output.adds_timestamp and shard is None:
         runs = sorted(path.parent for path in base.glob("*/manifest.json")) if resume else []
         base = runs[-1] if runs else base / datetime.now(UTC).strftime("%Y%m%dT%H%M%SZ")
     return base / f"shard_{shard.index}" if shard else base

@@ -10,6 +10,8 @@ from nel.reporting import content
 from nel.reporting.run_view import RunView
 from nel.reporting.text import one_line
 
+_COUNTS = ("Scored", "Unscored", "Errors")
+_HEAD = ("Cell", "Model", "Metric", "Value", "95 % interval", "Problems × repeats", *_COUNTS, "Status")
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "{": r"\{",
@@ -44,8 +46,7 @@ def render_latex(view: RunView) -> str:
         "% Needs \\usepackage{booktabs} and \\usepackage{textcomp}.",
         *_table(
             f"Results of run {view.manifest.run_id}.",
-            ["Cell", "Model", "Metric", "Value", "95 % interval", "Problems × repeats"]
-            + ["Scored", "Unscored", "Errors", "Status"],
+            _HEAD,
             [astuple(row) for row in content.rows(view)],
             "lllrrrrrrl",
         ),
@@ -55,11 +56,15 @@ def render_latex(view: RunView) -> str:
     for cell in view.cells():
         if cell.categories:
             body = [
-                (name, content.number(metric.value), content.interval(metric))
-                + tuple(format_count(count) for count in (metric.n, metric.scored, metric.unscored, metric.error))
+                (
+                    name,
+                    content.number(metric.value),
+                    content.interval(metric),
+                    *map(format_count, (metric.n, metric.scored, metric.unscored, metric.error)),
+                )
                 for name, metric in cell.categories.items()
             ]
-            head = ["Category", "Value", "95 % interval", "Problems", "Scored", "Unscored", "Errors"]
+            head = ("Category", "Value", "95 % interval", "Problems", *_COUNTS)
             lines += _table(f"{cell.name}: {cell.headline or content.ABSENT} by category.", head, body, "lrrrrrr")
     return "\n".join(lines).rstrip() + "\n"
 

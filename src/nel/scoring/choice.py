@@ -13,11 +13,12 @@ from dataclasses import replace
 from functools import cache
 
 from nel.scoring.extract import Extraction, Statement, first_sentence, statements
-from nel.scoring.text import comparable, is_negated, token_starts, tokens, unify
+from nel.scoring.text import GLUED, comparable, is_negated, plain_forms, token_starts, tokens, unify
 
 _TAIL = 20_000  # a reply that states no answer is searched this far back from its end
 _OPEN = r"[\s*_`$\"'“‘(\[{]{0,20}(?:\\(?:text|textbf|mathrm|mathbf|boxed)\s*\{[\s*_(]{0,8})?"
-_ALONE = r"(?![^\W_]|['’][^\W_]|[-–][^\W\d_])"
+_ALONE = rf"(?!{GLUED}|['’]{GLUED}|[-–][^\W\d_])"
+_WORD = "option|choice|letter|选项|選項|選択肢|вариант|опция|opción|opcion|Buchstabe|lettre|chaguo|বিকল্প|ตัวเลือก|ข้อ"
 
 
 class _Rules:
@@ -26,8 +27,8 @@ class _Rules:
     def __init__(self, letters: str) -> None:
         upper = re.escape(letters)
         either = re.escape(letters + letters.lower())
-        option = rf"(?<![^\W_])(?<![^\W_][-–])(?P<letter>[{upper}]){_ALONE}"
-        self.leading = re.compile(rf"(?:(?:option|choice)\s+)?{_OPEN}(?P<letter>[{either}]){_ALONE}", re.IGNORECASE)
+        option = rf"(?<!{GLUED})(?<!{GLUED}[-–])(?P<letter>[{upper}]){_ALONE}"
+        self.leading = re.compile(rf"(?:(?:{_WORD})\s*)?{_OPEN}(?P<letter>[{either}]){_ALONE}", re.IGNORECASE)
         self.whole = re.compile(rf"{_OPEN}(?P<letter>[{either}])[\s*_`$\"'”’)\]}}.:,!]{{0,20}}")
         self.standing = re.compile(option)
         self.second = re.compile(
@@ -56,15 +57,19 @@ def _rules(letters: str) -> _Rules:
     return _Rules(letters)
 
 
-def extract_choice(text: str, *, letters: str = "ABCD", choices: Sequence[str] | None = None) -> Extraction | None:
+def extract_choice(
+    text: str, *, letters: str = "ABCD", choices: Sequence[str] | None = None, stated: bool = False
+) -> Extraction | None:
     """The option that a reply chose, as its capital letter.
 
     Args:
         text: the reply.
         letters: the options' letters, in order.
         choices: the options' texts, in order; with them a reply that names an option by its text is understood.
+        stated: take an explicit statement only.
     """
     rules = _rules(letters)
+    text = plain_forms(text)
     for statement in statements(text):
         leading = rules.leading.match(text, statement.start, statement.end)
         if leading and _is_option(text, leading):
@@ -74,6 +79,8 @@ def extract_choice(text: str, *, letters: str = "ABCD", choices: Sequence[str] |
             return _taken(standing, statement.rule)
         if choices and (letter := _by_text(text[statement.start : statement.end], letters, choices)):
             return Extraction(letter, statement.start, statement.end, f"{statement.rule}, text")
+    if stated:
+        return None
     base = max(0, len(text) - _TAIL)
     unstated = _unstated(rules, text[base:], letters, choices)
     return unstated and replace(unstated, start=unstated.start + base, end=unstated.end + base)

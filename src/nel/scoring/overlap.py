@@ -216,5 +216,7 @@ def _measured(method: str, sample: ScorerInput, measure: Callable[[str, list[str
         return verdict_on(method, sample, 0.0)
     said = sample.response[:_MAX_COMPARED].encode("utf-8", "replace").decode()  # a lone surrogate breaks the libraries
     value = min(1.0, max(0.0, measure(said, golds)))
-    more = {"compared": f"the first {_MAX_COMPARED} characters"} if len(sample.response) > _MAX_COMPARED else {}
+    more: dict[str, Any] = (
+        {"compared": f"the first {_MAX_COMPARED} characters"} if len(sample.response) > _MAX_COMPARED else {}
+    )
     return verdict_on(method, sample, value, extracted=sample.response, **more)

@@ -14,11 +14,12 @@ from functools import lru_cache
 from typing import Any
 
 from nel.scoring.choice import extract_choice
-from nel.scoring.extract import extract_line, extract_number, extract_pattern
+from nel.scoring.extract import extract_line, extract_number, extract_pattern, find_answer
 from nel.scoring.numbers import parse_number
 from nel.scoring.sample import ScorerInput
 from nel.scoring.text import comparable, is_negated, token_starts, tokens, undecorate, unify
 from nel.scoring.verdicts import Verdict, targets, verdict_on
+
 
 def exact_match(sample: ScorerInput) -> Verdict:
     """Whether the reply is the expected answer (or one of several), compared by tokens (`nel.scoring.text`).
@@ -90,9 +91,9 @@ def multichoice_regex(
     options = choices if choices is not None else sample.metadata.get("choices")
     texts = [str(option) for option in options] if isinstance(options, list | tuple) else None
     if pattern is None:
-        found = extract_choice(sample.response, letters=letters, choices=texts)
+        found = find_answer(sample, extract_choice, letters=letters, choices=texts)
     else:
-        found = extract_pattern(sample.response, _compiled(pattern))
+        found = find_answer(sample, extract_pattern, pattern=_compiled(pattern))
     gold = _gold_letter(sample.target, letters, texts)
     correct = found is not None and found.text.upper() == gold
     return verdict_on("multichoice_regex", sample, correct, found=found)
@@ -120,10 +121,10 @@ def answer_line(sample: ScorerInput, pattern: str | None = None) -> Verdict:
     last line; a `pattern` of one's own (case is ignored) replaces these rules. A number matches by value, units aside
     (`42 apples`, `42.00`); other answers match by tokens.
     """
-    targets = targets(sample.target)
+    golds = targets(sample.target)
     compiled = _compiled(pattern) if pattern is not None else None
-    found = extract_pattern(sample.response, compiled) if compiled else extract_line(sample.response)
-    correct = found is not None and any(_same_answer(found.text, target) for target in targets)
+    found = find_answer(sample, extract_pattern, pattern=compiled) if compiled else find_answer(sample, extract_line)
+    correct = found is not None and any(_same_answer(found.text, gold) for gold in golds)
     return verdict_on("answer_line", sample, correct, found=found)
 
 
@@ -150,14 +151,19 @@ def numeric_match(sample: ScorerInput, *, decimal: str = ".", words: bool = Fals
         words: read English number words (`eighteen`) too.
     """
     gold = _gold_number(sample.target, decimal)
-    found = extract_number(sample.response, decimal=decimal, words=words)
+    found = find_answer(sample, extract_number, decimal=decimal, words=words)
     return verdict_on("numeric_match", sample, found is not None and found.value == gold, found=found)
 
 
 def _gold_number(target: Any, decimal: str) -> Fraction:
     if isinstance(target, int | float) and not isinstance(target, bool):
-        return Fraction(str(target))
-    gold = parse_number(str(target), decimal=decimal)
+        return Fraction(target) if isinstance(target, int) else Fraction(str(target))
+    return _parsed_gold(str(target), decimal)
+
+
+@lru_cache(maxsize=4096)
+def _parsed_gold(target: str, decimal: str) -> Fraction:
+    gold = parse_number(target, decimal=decimal)
     if gold is None:
         raise ValueError(f"the expected answer {target!r} does not hold exactly one number")
     return gold

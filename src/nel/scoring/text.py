@@ -12,17 +12,28 @@ import unicodedata
 
 # Each is one character, so that positions stay valid. The em dash is punctuation, never a sign.
 _MINUSES = "\u2212\u2010\u2011\u2013\ufe63\uff0d"
+# What stands for an ASCII character, one for one: minus signs, full-width forms, the digits of every script.
+_PLAIN_FORMS = {
+    **{ord(minus): "-" for minus in _MINUSES},
+    **{code: chr(code - 0xFEE0) for code in range(0xFF01, 0xFF5F)},
+    0x3000: " ",
+    0x066B: ".",
+    0x066C: ",",
+    0x066A: "%",
+}
 _SUPERSCRIPT = re.compile("(?=[⁰¹²³⁴⁵⁶⁷⁸⁹])")
 
 _PUNCTUATION = r"\s!-/:-@\[-`{-~\u00a0-\u00bf\u2000-\u206f\u2e00-\u2e7f\u20a0-\u20cf\u3000-\u303f"
 # Scripts written without spaces: each character is a token, so that a name is found inside a sentence.
-_UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+UNSPACED = r"\u0e00-\u0e7f\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff"
+GLUED = rf"[^\W_{UNSPACED}]"
+"""What, beside a word or a number, makes it a part of something longer."""
 _TOKEN = re.compile(
     rf"""
       (?:(?<![\w)\]}}])[-+][$€£¥₹]?)?(?:\d(?:[\d.,]*\d)?|\.\d+)(?![^\W_])     # a number, with its sign
     | (?<![^\W_])[^\W\d_](?:\.[^\W\d_](?![^\W_]))+\.?                  # U.S., D.C.
-    | [{_UNSPACED}]
-    | [^{_PUNCTUATION}{_UNSPACED}]+(?:['\u2019][^{_PUNCTUATION}{_UNSPACED}]+)*(?:[+\#]+(?![^\W_]))?   # words, C++, C#
+    | [{UNSPACED}]
+    | [^{_PUNCTUATION}{UNSPACED}]+(?:['\u2019][^{_PUNCTUATION}{UNSPACED}]+)*(?:[+\#]+(?![^\W_]))?   # words, C++, C#
     | [+^=<>/&\#]+
     """,
     re.VERBOSE,
@@ -38,6 +49,17 @@ def plain_minus(text: str) -> str:
         for minus in _MINUSES:
             text = text.replace(minus, "-")
     return text
+
+
+_NOT_ASCII_DIGIT = re.compile(r"[^\D0-9]")
+
+
+def plain_forms(text: str) -> str:
+    """`text` with ASCII minus signs, digits, letters and marks for their typographic forms; as long as before."""
+    if text.isascii():
+        return text
+    text = text.translate(_PLAIN_FORMS)
+    return _NOT_ASCII_DIGIT.sub(lambda match: str(unicodedata.decimal(match.group())), text)
 
 
 def unify(text: str) -> str:
@@ -112,9 +134,13 @@ _NEGATED = re.compile(
 )
 
 
+_NEGATION = re.compile(r"no[tr]|n['\u2019]t|never|neither|unlike|except|without|rather|instead", re.IGNORECASE)
+
+
 def is_negated(text: str, start: int) -> bool:
     """Whether a negation stands at most two words before `start` ("not Paris", "unlike the old capital Paris")."""
-    return _NEGATED.search(text[max(0, start - 48) : start].replace("\u2019", "'")) is not None
+    before = text[max(0, start - 48) : start]
+    return _NEGATION.search(before) is not None and _NEGATED.search(before.replace("\u2019", "'")) is not None
 
 
 _INVISIBLE = "".join(

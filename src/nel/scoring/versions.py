@@ -1,4 +1,4 @@
-"""The versions of NEL's own scorers, and what their rewards mean; nothing is imported to read them."""
+"""The versions of NEL's own scorers: nothing is imported to read them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,3 @@ VERSIONS: dict[str, str] = {
     "extract_code": "1",
 }
 """Raised when a scorer may judge some reply differently than before: stored answers are then scored again."""
-
-UNIT = "fraction"
-DIRECTION = "higher"
-"""Of every reward of these scorers: 0 to 1, and more is better."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from itertools import islice
@@ -137,8 +137,7 @@ def overview(view: RunView, spread: Mapping[str, Distributions], *, texts: bool)
         warnings=content.warnings(view),
         rows=rows,
         cells=[
-            _cell(view, cell, number, spread.get(cell.key, Distributions()), texts)
-            for number, cell in enumerate(cells)
+            _cell(view, cell, number, spread.get(cell.key, Distributions()), texts) for number, cell in enumerate(cells)
         ],
     )
 
@@ -174,13 +173,16 @@ def _estimates(metrics: Mapping[str, MetricView], *, bar: bool) -> list[Estimate
     scales = {unit: plots.scale_of(m for m in metrics.values() if m.unit == unit) for unit in _units(metrics)}
     return [
         Estimate(
-            name,
-            content.number(metric.value),
-            content.interval(metric),
-            plots.interval(metric, scales[metric.unit], bar=bar),
-            content.number(metric.stderr),
-            *(format_count(count) for count in (metric.n, metric.scored, metric.unscored, metric.error)),
-            metric.method,
+            name=name,
+            value=content.number(metric.value),
+            interval=content.interval(metric),
+            picture=plots.interval(metric, scales[metric.unit], bar=bar),
+            stderr=content.number(metric.stderr),
+            problems=format_count(metric.n),
+            scored=format_count(metric.scored),
+            unscored=format_count(metric.unscored),
+            error=format_count(metric.error),
+            method=metric.method,
         )
         for name, metric in metrics.items()
     ]
@@ -192,16 +194,27 @@ def _units(metrics: Mapping[str, MetricView]) -> set[str]:
 
 def _figures(spread: Distributions) -> list[tuple[str, str, Markup]]:
     named = [
-        ("Latency", spread.latency, lambda value: format_duration(value / 1000)),
-        ("Length of the answers", spread.length, lambda value: f"{value:,.0f}"),
+        ("Latency", spread.latency, _milliseconds, ""),
+        ("Length of the answers", spread.length, _whole, " characters"),
     ]
-    figures = []
-    for title, found, unit in named:
-        if found is not None:
-            middle = f"p50 {unit(found.p50)}, p90 {unit(found.p90)}, p99 {unit(found.p99)}"
-            words = f"{format_count(sum(found.counts))} attempts: {middle}"
-            figures.append((title, words + (" characters" if found is spread.length else ""), plots.draw(found, unit)))
-    return figures
+    return [
+        (title, f"{_spread_words(found, unit)}{after}", plots.draw(found, unit))
+        for title, found, unit, after in named
+        if found is not None
+    ]
+
+
+def _spread_words(found: plots.Histogram, unit: Callable[[float], str]) -> str:
+    middle = f"p50 {unit(found.p50)}, p90 {unit(found.p90)}, p99 {unit(found.p99)}"
+    return f"{format_count(sum(found.counts))} attempts: {middle}"
+
+
+def _milliseconds(value: float) -> str:
+    return format_duration(value / 1000)
+
+
+def _whole(value: float) -> str:
+    return format_count(round(value))
 
 
 def _failures(view: RunView, cell: CellView, number: int, texts: bool) -> list[Failure]:

@@ -35,7 +35,8 @@ def render_html(view: RunView) -> str:
         f"default-src 'none'; script-src {_source(script)}; style-src {_source(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    text = templates().get_template("report.html").render(
+    template = templates().get_template("report.html")
+    text = template.render(
         page=page,
         policy=policy,
         script=_inline(script),

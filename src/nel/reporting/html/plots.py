@@ -128,6 +128,7 @@ def draw(found: Histogram, unit: Callable[[float], str]) -> Markup:
         at = x(value)
         parts.append(f'<line class="mark" x1="{at}" x2="{at}" y1="{top - 4}" y2="{bottom}"/>')
         if at - last > 30:
-            parts.append(f'<text class="mark-label" x="{min(max(at, left + 12), left + width - 12)}" y="{top - 8}" text-anchor="middle">{name}</text>')
+            inside = min(max(at, left + 12), left + width - 12)
+            parts.append(f'<text class="mark-label" x="{inside}" y="{top - 8}" text-anchor="middle">{name}</text>')
             last = at
     return Markup("".join(parts) + "</svg>")  # noqa: S704 - numbers alone, and labels that are escaped

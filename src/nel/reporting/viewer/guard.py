@@ -58,7 +58,9 @@ class Guard:
         if "token" in given:
             if not self._matches(given.pop("token")):
                 return _forbidden()
-            answer = RedirectResponse(f"/{scope['path'].lstrip('/')}{f'?{urlencode(given)}' if given else ''}", status_code=303)
+            # One slash: two would send the browser to another host.
+            here = f"/{scope['path'].lstrip('/')}"
+            answer = RedirectResponse(f"{here}?{urlencode(given)}" if given else here, status_code=303)
             answer.set_cookie(_cookie_name(scope), self.token, httponly=True, samesite="lax", path="/")
             return answer
         bearer = headers.get("authorization", "").removeprefix("Bearer ")

@@ -39,6 +39,7 @@ CREATE TABLE units(
   value REAL, problem_idx INTEGER, problem_id TEXT, tokens INTEGER, latency REAL, rest TEXT);
 CREATE TABLE texts(pos INTEGER PRIMARY KEY, words TEXT);
 """
+_COLUMNS = "pos, cell, repeat, outcome, category, failure, value, problem_idx, problem_id, tokens, latency, rest"
 
 
 class CellIndex(msgspec.Struct):
@@ -97,8 +98,7 @@ class RunIndex:
     def __init__(self, directory: Path, cache: Path) -> None:
         self.directory = directory
         self.file = cache / f"{hashlib.sha256(str(directory).encode()).hexdigest()[:24]}.sqlite"
-        self.view: RunView | None = None
-        self.contents: Contents | None = None
+        self._known: tuple[RunView, Contents] | None = None
         self._lock = threading.Lock()
         self._made, self._took = 0.0, 0.0
 
@@ -108,24 +108,31 @@ class RunIndex:
         A run in progress changes all the time; its index is not made anew more often than it takes four times over.
         """
         with self._lock:
-            version = fingerprint(self.directory)
-            if self.view is not None and self.contents is not None:
-                rested = time.monotonic() - self._made >= 4 * self._took
-                if self.contents.version == version or not rested:
-                    return self.view, self.contents
-            self.view = open_run(self.directory, unfinished=True)
-            self.contents = self._stored(version)
-            if self.contents is None:
-                started = time.monotonic()
-                self.contents = _build(self.view, self.file, version)
-                self._made = time.monotonic()
-                self._took = self._made - started
-            return self.view, self.contents
+            return self._refreshed()
+
+    def _refreshed(self) -> tuple[RunView, Contents]:
+        version = fingerprint(self.directory)
+        if self._known is not None:
+            rested = time.monotonic() - self._made >= 4 * self._took
+            if self._known[1].version == version or not rested:
+                return self._known
+        view = open_run(self.directory, unfinished=True)
+        contents = self._stored(version)
+        if contents is None:
+            started = time.monotonic()
+            contents = _build(view, self.file, version)
+            self._made = time.monotonic()
+            self._took = self._made - started
+        self._known = (view, contents)
+        return self._known
 
     def _stored(self, version: str) -> Contents | None:
         if not self.file.is_file():
             return None
-        with contextlib.suppress(sqlite3.Error, msgspec.DecodeError, TypeError), self.connect() as database:
+        with (
+            contextlib.suppress(sqlite3.Error, msgspec.DecodeError, TypeError),
+            contextlib.closing(self._connect()) as database,
+        ):
             found = database.execute("SELECT value FROM meta WHERE name = 'contents'").fetchone()
             contents = msgspec.json.decode(found[0], type=Contents)
             if contents.version == version:
@@ -133,22 +140,22 @@ class RunIndex:
         return None
 
     @contextlib.contextmanager
-    def connect(self) -> Iterator[sqlite3.Connection]:
-        """The database, for reading."""
-        database = sqlite3.connect(f"{self.file.as_uri()}?mode=ro", uri=True)
-        try:
-            yield database
-        finally:
-            database.close()
+    def open(self) -> Iterator[tuple[RunView, Contents, sqlite3.Connection]]:
+        """What `refresh` gives, and the database that belongs to it, for reading."""
+        with self._lock:
+            view, contents = self._refreshed()
+            database = self._connect()
+        with contextlib.closing(database):
+            yield view, contents, database
+
+    def _connect(self) -> sqlite3.Connection:
+        return sqlite3.connect(f"{self.file.as_uri()}?mode=ro", uri=True)
 
     def units(self, database: sqlite3.Connection, positions: Sequence[int]) -> list[tuple[int, int, Unit]]:
         """Position, number of the cell and attempt, in the order of `positions`."""
         marks = ",".join("?" * len(positions))
-        rows = database.execute(
-            "SELECT pos, cell, repeat, outcome, category, failure, value, problem_idx, problem_id, tokens, latency, "
-            f"rest FROM units WHERE pos IN ({marks})",  # noqa: S608 - question marks
-            list(positions),
-        )
+        query = f"SELECT {_COLUMNS} FROM units WHERE pos IN ({marks})"  # noqa: S608 - question marks
+        rows = database.execute(query, list(positions))
         found = {row[0]: (row[0], row[1], _unit(row)) for row in rows}
         return [found[position] for position in positions if position in found]
 

@@ -81,9 +81,7 @@ def _runs_below(root: Path, depth: int = _DEPTH) -> Iterator[Path]:
             folders = sorted(
                 entry.name
                 for entry in found
-                if entry.is_dir(follow_symlinks=False)
-                and entry.name not in _SKIPPED
-                and not entry.name.startswith(".")
+                if entry.is_dir(follow_symlinks=False) and entry.name not in _SKIPPED and not entry.name.startswith(".")
             )
     except OSError:
         return

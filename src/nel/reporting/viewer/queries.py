@@ -64,8 +64,10 @@ class Wish:
         if self.cell is not None:
             conditions.append("u.cell = ?")
             values.append(self.cell)
-        conditions += [STANDINGS[self.standing]] * bool(self.standing)
-        conditions += [CHANGES[self.change]] * bool(self.change)
+        if self.standing:
+            conditions.append(STANDINGS[self.standing])
+        if self.change:
+            conditions.append(CHANGES[self.change])
         names = "lower(coalesce(u.problem_id, u.problem_idx) || ' ' || coalesce(u.category, '') || ' ' || "
         searched = "t.words" if texts else f"{names}coalesce(u.failure, ''))"
         for word in self.text.lower().split():
@@ -105,16 +107,20 @@ class Kept[T]:
 def positions(database: sqlite3.Connection, contents: Contents, wish: Wish) -> Sequence[int]:
     """The positions of the attempts that `wish` describes, in its order."""
     if wish == Wish(cell=wish.cell):
-        if wish.cell is None:
-            return range(1, contents.count + 1)
-        if wish.cell < len(contents.cells):
-            cell = contents.cells[wish.cell]
-            return range(cell.first, cell.first + cell.count)
+        return range(1, contents.count + 1) if wish.cell is None else span(contents, wish.cell)
     searching = contents.texts and bool(wish.text.split())
     condition, values = wish.where(texts=searching)
     join = " JOIN texts t ON t.pos = u.pos" if searching else ""
     query = f"SELECT u.pos FROM units u{join} WHERE {condition} {wish.order()}"  # noqa: S608 - values are bound
     return array("q", (row[0] for row in database.execute(query, values)))
+
+
+def span(contents: Contents, number: int) -> range:
+    """The positions of one cell; empty where there is no such cell."""
+    if number >= len(contents.cells):
+        return range(0)
+    cell = contents.cells[number]
+    return range(cell.first, cell.first + cell.count)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +139,7 @@ def pairs(database: sqlite3.Connection, contents: Contents, other_cell: int, wis
     searching = contents.texts and bool(wish.text.split())
     condition, values = wish.where(texts=searching)
     join = " JOIN texts t ON t.pos = u.pos" if searching else ""
-    query = f"SELECT u.pos, v.pos {_PAIRED}{join} WHERE {condition} AND v.cell = ? {wish.order()}"  # noqa: S608
+    query = f"SELECT u.pos, v.pos {_PAIRED}{join} WHERE {condition} AND v.cell = ? {wish.order()}"
     first, second = array("q"), array("q")
     for one, two in database.execute(query, [*values, other_cell]):
         first.append(one)
@@ -161,7 +167,7 @@ def count_pairs(database: sqlite3.Connection, first_cell: int, other_cell: int) 
     sums = ", ".join(f"coalesce(sum({CHANGES[name]}), 0)" for name in ("worse", "better", "same", "unmeasured"))
     both = "CASE WHEN u.value IS NOT NULL AND v.value IS NOT NULL THEN {} END"
     query = (
-        f"SELECT count(*), {sums}, avg({both.format('u.value')}), avg({both.format('v.value')}) "  # noqa: S608
+        f"SELECT count(*), {sums}, avg({both.format('u.value')}), avg({both.format('v.value')}) "
         f"{_PAIRED} WHERE u.cell = ? AND v.cell = ?"
     )
     return PairCounts(*database.execute(query, (first_cell, other_cell)).fetchone())

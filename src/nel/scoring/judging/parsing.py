@@ -104,7 +104,7 @@ def _last_object(reply: str, key: str) -> _Object | Unreadable | None:
             if isinstance(value, dict) and key in value:
                 found = _Object(value, end)
         except json.JSONDecodeError as error:
-            work += error.pos - at
+            work += error.pos - at + error.pos // 50  # the error counts the lines before it
             end = at + 1
         except _AmbiguousError:
             found, end = Unreadable("a JSON object has a key twice, or a number that is none"), at + 1
@@ -118,7 +118,7 @@ def _last_object(reply: str, key: str) -> _Object | Unreadable | None:
     return found
 
 
-_NUMBER = r"[+-]?\d{1,9}(?:\.\d{1,9})?"
+_NUMBER = r"[+-]?[0-9]{1,9}(?:\.[0-9]{1,9})?"
 _NUMBER_ALONE = re.compile(_NUMBER)
 _NAMED = re.compile(
     r"(?:(?:the|my|final|overall|total)[ ]){0,3}"

@@ -22,7 +22,7 @@ from nel.scoring.metric import JudgedSample
 
 Mode = Literal["single", "multi_aspect", "pairwise"]
 
-_NUMBER = r"[+-]?\d{1,9}(?:\.\d{1,18})?(?:[eE][+-]?\d{1,3})?"
+_NUMBER = r"[+-]?[0-9]{1,9}(?:\.[0-9]{1,18})?(?:[eE][+-]?[0-9]{1,3})?"
 _ALONE = re.compile(rf"(?:(?:reward|score)\s*[:=]\s*)?({_NUMBER})", re.IGNORECASE)
 _ASPECT = re.compile(rf"([A-Za-z][\w -]{{0,60}}?)\s*[:=]\s*({_NUMBER})")
 
