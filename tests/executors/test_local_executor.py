@@ -1,6 +1,7 @@
 """A local run can be left alone, looked after, stopped and continued, by real processes against a real server."""
 
 import json
+import logging
 import os
 import signal
 import subprocess
@@ -13,6 +14,7 @@ import pytest
 from openai_faults import Fault
 from openai_server import FakeOpenAI
 
+from nel.cli.main import main
 from nel.config.load import load_config
 from nel.core.errors import ConfigError, NelError, RunDirError, ServiceError, UsageError
 from nel.core.rundir import RunDir
@@ -46,9 +48,15 @@ class Job:
         self.reached = threading.Event()
 
     def nel(self, *arguments, code=0):
+        """A command in a process of its own, as from a shell; what it printed."""
         done = subprocess.run([*NEL, *map(str, arguments)], capture_output=True, text=True, timeout=60, check=False)
         assert done.returncode == code, done.stdout + done.stderr
         return done.stdout + done.stderr
+
+    def nel_here(self, capsys, *arguments, code=0):
+        """A command in this process, which is quicker."""
+        assert main([*map(str, arguments)]) == code
+        return "".join(capsys.readouterr())
 
     def start(self, *overrides, **options):
         loaded = load_config(self.config, overrides=overrides, use_defaults=False)
@@ -182,13 +190,13 @@ def test_a_line_is_printed_once_it_is_whole(finished, tmp_path):
     assert next(lines) == "half and half"
 
 
-def test_a_run_that_was_killed_is_told_from_one_that_is_going_on(job):
+def test_a_run_that_was_killed_is_told_from_one_that_is_going_on(job, capsys):
     pid = job.start_and_hang_after(6).pid
     assert job.executor.status(job.run_dir).running
     reap(pid)
     state = job.executor.status(job.run_dir)
     assert (state.running, state.details["stale"]) == (False, "its process has ended")
-    assert "was killed" in job.nel("eval", "status", job.run_dir)
+    assert "was killed" in job.nel_here(capsys, "eval", "status", job.run_dir)
     assert job.executor.stop(job.run_dir) is False
     job.server.rule, before = None, job.server.count
     held = len((job.run_dir / "words" / "trajectories.jsonl").read_text().splitlines())
@@ -217,7 +225,7 @@ def test_a_process_of_an_earlier_boot_has_ended(finished):
         ({"place": "{host} {boot} pid:[1]"}, "in another container"),
     ],
 )
-def test_nothing_is_claimed_of_a_process_that_cannot_be_seen(finished, changes, where):
+def test_nothing_is_claimed_of_a_process_that_cannot_be_seen(finished, changes, where, capsys):
     host, boot, _ = finished.metadata["place"].split(" ")
     finished.pretend(**{name: value.format(host=host, boot=boot) for name, value in changes.items()})
     state = finished.executor.status(finished.run_dir)
@@ -225,7 +233,7 @@ def test_nothing_is_claimed_of_a_process_that_cannot_be_seen(finished, changes, 
     assert where in state.details["elsewhere"]
     with pytest.raises(RunDirError, match="cannot be stopped from here"):
         finished.executor.stop(finished.run_dir)
-    said = finished.nel("eval", "status", finished.run_dir)
+    said = finished.nel_here(capsys, "eval", "status", finished.run_dir)
     assert "is running or was killed" in said
     assert "continues it" not in said
 
@@ -237,18 +245,20 @@ def test_a_process_that_ended_its_run_and_lives_on_is_neither_running_nor_stoppe
 
 
 def test_what_goes_wrong_in_the_background_stands_in_the_log(job):
-    job.config.write_text(job.config.read_text().replace("words.py", "absent.py"))
+    absent = "  - {name: absent.py, solver: {type: simple, service: m}}\noutput"
+    job.config.write_text(job.config.read_text().replace("output", absent))
     job.start()
-    assert "absent.py" in "\n".join(job.wait())
-    assert RunDir.read(job.run_dir).stage == "failed"
+    log = "\n".join(job.wait())
+    assert "absent.py: No such file" in log
+    assert f"Run {RunDir.read(job.run_dir).run_id}: failed" in log
 
 
-def test_a_refused_start_says_why_and_leaves_the_run_and_its_log_alone(job):
+def test_a_refused_start_says_why_and_leaves_the_run_and_its_log_alone(job, capsys):
     pid = job.start_and_hang_after(2).pid
     log = job.run_dir / "nel_eval.log"
     before = log.read_bytes()
     assert before
-    said = job.nel("eval", "run", job.config, "--background", code=1)
+    said = job.nel_here(capsys, "eval", "run", job.config, "--background", code=1)
     assert f"in use by process {pid}" in said
     assert log.read_bytes() == before
     assert job.executor.status(job.run_dir).running
@@ -260,12 +270,11 @@ def test_what_a_config_cannot_have_yet_is_refused_before_a_process_starts(job):
     assert not job.run_dir.exists()
 
 
-def test_a_directory_that_cannot_be_used_is_named(job, tmp_path):
-    (tmp_path / "run").mkdir()
-    (tmp_path / "run" / "thesis.tex").touch()
-    with pytest.raises(ServiceError, match=r"(?s)exit code 64.*thesis.tex"):
+def test_a_start_that_fails_leaves_nothing_behind(job, tmp_path):
+    job.config.write_text(job.config.read_text().replace("words.py", "absent.py"))
+    with pytest.raises(ServiceError, match=r"(?s)before it had begun.*exit code 64.*suite.yaml:4.*absent.py"):
         job.start()
-    assert [path.name for path in (tmp_path / "run").iterdir()] == ["thesis.tex"]
+    assert not job.run_dir.exists()
 
 
 def test_the_log_of_an_earlier_run_is_set_aside_with_it_and_a_resumed_one_goes_on(job):
@@ -302,12 +311,17 @@ def test_a_module_of_the_working_directory_does_not_stand_in_for_python_s(job, t
 def test_verbose_holds_in_the_background(job, tmp_path):
     with (tmp_path / "words.py").open("a") as file:
         file.write("\nimport logging\nlogging.getLogger('nel.words').debug('loaded')\n")
-    job.nel("eval", "run", job.config, "--background", "--verbose")
+    before = logging.getLogger("nel").level
+    logging.getLogger("nel").setLevel(logging.DEBUG)  # as --verbose does
+    try:
+        job.start()
+    finally:
+        logging.getLogger("nel").setLevel(before)
     assert any("DEBUG nel.words: loaded" in line for line in job.wait())
 
 
-def test_sigterm_before_the_first_request_is_an_interruption(job):
-    """From the moment that `nel.pid` tells the process, a stop is in good order."""
+def test_a_stop_right_after_the_start_is_an_interruption_too(job):
+    """From the moment that `nel.pid` tells the process, it can be stopped in good order."""
     starting = threading.Thread(target=job.start)
     starting.start()
     while not (job.run_dir / "nel.pid").exists():
@@ -334,22 +348,21 @@ def test_submit_is_refused(job):
         job.executor.run(load_config(job.config, use_defaults=False), submit=True)
 
 
-def test_a_shard_under_another_name_is_not_resumed_as_something_else(job, monkeypatch):
+def test_a_shard_under_another_name_is_not_resumed_as_something_else(job, monkeypatch, capsys):
     monkeypatch.setenv("NEL_SHARD_IDX", "1")
     monkeypatch.setenv("NEL_TOTAL_SHARDS", "2")
-    job.start()
+    job.executor.run(load_config(job.config, use_defaults=False))
     monkeypatch.delenv("NEL_SHARD_IDX")
     monkeypatch.delenv("NEL_TOTAL_SHARDS")
     shard = job.run_dir / "shard_1"
-    list(job.executor.logs(shard, follow=True))
     before = job.server.count
     monkeypatch.chdir(shard)
-    job.nel("eval", "resume", ".")
+    job.nel_here(capsys, "eval", "resume", ".")
     shard.rename(job.run_dir / "kept")
-    assert "shard_1" in job.nel("eval", "resume", job.run_dir / "kept", code=64)
+    assert "shard_1" in job.nel_here(capsys, "eval", "resume", job.run_dir / "kept", code=64)
     assert job.server.count == before
     assert [path.name for path in job.run_dir.iterdir()] == ["kept"]
-    assert "kept" in job.nel("eval", "logs", job.run_dir, code=64)
+    assert "kept" in job.nel_here(capsys, "eval", "logs", job.run_dir, code=64)
 
 
 def test_another_user_s_process_is_not_stopped_and_said_so(finished, monkeypatch):

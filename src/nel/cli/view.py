@@ -13,9 +13,17 @@ LOOPBACK = ("localhost", "127.0.0.1", "::1")
 
 
 @click.command()
-@click.argument("directories", metavar="[DIR]...", nargs=-1, type=click.Path(path_type=Path))
-@click.option("--port", type=click.IntRange(0, 65535), default=8420, show_default=True, help="0 takes any free one.")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Another address needs the token that is printed.")
+@click.argument("directories", metavar="[DIR...]", nargs=-1, type=click.Path(path_type=Path))
+@click.option(
+    "--port", metavar="N", type=click.IntRange(0, 65535), default=8420, show_default=True, help="0 takes any free one."
+)
+@click.option(
+    "--host",
+    metavar="NAME",
+    default="127.0.0.1",
+    show_default=True,
+    help="Another address needs the token that is printed.",
+)
 @click.option("--open", "open_browser", is_flag=True, help="Open the page in the browser.")
 @verbose_option
 def view(directories: tuple[Path, ...], port: int, host: str, open_browser: bool) -> int:

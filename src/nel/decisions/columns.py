@@ -10,9 +10,11 @@ import json
 import subprocess
 import sys
 from array import array
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from hashlib import blake2b
+from itertools import chain, islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -22,8 +24,11 @@ from numpy.typing import NDArray
 from nel.core.errors import UsageError
 from nel.metrics.grouping import LARGEST, Floats, Ints
 from nel.observability.records import Outcome
-from nel.reporting.run_view import CellView, RunView, open_run
+from nel.reporting.run_view import CellView, NotInOrderError, RunView, ScoreRow, ScoreRows, Unit, open_run
 
+_BATCH = 1 << 14
+_NOTHING = bytes(8)
+_UNKNOWN = float("nan")
 PARALLEL = 100_000
 """Attempts from which a process of its own is worth its start."""
 _OUTCOMES = {Outcome.SCORED: 0, Outcome.UNSCORED: 1, Outcome.ERROR: 2}
@@ -60,31 +65,41 @@ def read_columns(view: RunView, cell: CellView, metric: str, *, by_index: bool =
 
     `by_index`: the place in the data stands for the key, as it does in a run whose units have none.
     """
-    keys, asked = bytearray(), bytearray()
-    values, outcomes, clusters, categories = array("d"), array("b"), array("q"), array("q")
+    if isinstance(view, ScoreRows) and not by_index:
+        with suppress(NotInOrderError):
+            return _collected(view, cell, metric, view.score_rows(cell, metric), by_index=False)
+    units = view.units(cell)
+    first = next(units, None)
+    if first is None:
+        return _collected(view, cell, metric, iter(()), by_index=by_index)
+    by_index = by_index or not first.unit_key
+    rows = (_row(unit, metric, by_index=by_index) for unit in chain([first], units))
+    return _collected(view, cell, metric, rows, by_index=by_index)
+
+
+def _row(unit: Unit, metric: str, *, by_index: bool) -> ScoreRow:
+    key = unit.problem_idx.to_bytes(8, "big") if by_index else _short(unit.unit_key)
+    return key, unit.asked, unit.values.get(metric), unit.outcome, unit.cluster, unit.category
+
+
+def _collected(view: RunView, cell: CellView, metric: str, rows: Iterator[ScoreRow], *, by_index: bool) -> Columns:
+    keys, questions, values = bytearray(), bytearray(), array("d")
+    outcomes, clusters, categories = array("b"), array("q"), array("q")
     cluster_codes: dict[str | None, int] = {None: -1}
     category_codes: dict[str | None, int] = {None: -1}
-    for unit in view.units(cell):
-        by_index = by_index or not unit.unit_key
-        keys += unit.problem_idx.to_bytes(8, "big") if by_index else _short(unit.unit_key)
-        asked += _short(unit.asked) if unit.asked else bytes(8)
-        value = unit.values.get(metric)
-        if value is None:
-            value = np.nan
-        elif not abs(value) <= LARGEST:
-            raise UsageError(
-                f"{view.path / cell.name}: {metric} of problem {unit.problem_id or unit.problem_idx}, repeat "
-                f"{unit.repeat}, is {value}: only finite numbers can be compared.",
-                hint="Correct or remove that row, or score the run again.",
-            )
-        values.append(value)
-        outcomes.append(_OUTCOMES[unit.outcome])
-        clusters.append(_code(cluster_codes, unit.cluster))
-        categories.append(_code(category_codes, unit.category))
+    while batch := list(islice(rows, _BATCH)):
+        key, asked, value, outcome, cluster, category = zip(*batch, strict=True)
+        keys += b"".join([one[:8] for one in key])
+        questions += b"".join([_short(one) if one else _NOTHING for one in asked])
+        values.extend([_UNKNOWN if one is None else one for one in value])
+        _refuse_nonfinite(view, cell, metric, value, len(outcomes))
+        outcomes.extend([_OUTCOMES[one] for one in outcome])
+        clusters.extend(_codes(cluster_codes, cluster))
+        categories.extend(_codes(category_codes, category))
     del category_codes[None]
     return Columns(
         keys=np.frombuffer(bytes(keys), dtype=">u8").astype(np.uint64),
-        asked=np.frombuffer(bytes(asked), dtype=">u8").astype(np.uint64),
+        asked=np.frombuffer(bytes(questions), dtype=">u8").astype(np.uint64),
         values=np.array(values, dtype=np.float64),
         outcomes=np.array(outcomes, dtype=np.int8),
         clusters=np.array(clusters, dtype=np.int64),
@@ -94,11 +109,22 @@ def read_columns(view: RunView, cell: CellView, metric: str, *, by_index: bool =
     )
 
 
-def _code(codes: dict[str | None, int], name: str | None) -> int:
-    code = codes.get(name)
-    if code is None:
-        code = codes[name] = len(codes) - 1
-    return code
+def _refuse_nonfinite(view: RunView, cell: CellView, metric: str, values: Sequence[float | None], before: int) -> None:
+    for place, value in enumerate(values):
+        if value is not None and not abs(value) <= LARGEST:
+            raise UsageError(
+                f"{view.path / cell.name}: {metric} of row {before + place + 1} is {value}: only finite numbers can be "
+                "compared.",
+                hint="Correct or remove that row, or score the run again.",
+            )
+
+
+def _codes(codes: dict[str | None, int], names: Sequence[str | None]) -> list[int]:
+    """A code for each name, -1 for none; new names get the next ones."""
+    for name in names:
+        if name not in codes:
+            codes[name] = len(codes) - 1
+    return [codes[name] for name in names]
 
 
 def _short(key: str) -> bytes:

@@ -21,6 +21,10 @@ _EQUAL = 1e-12
 """Differences that differ by less, relative to their size, are equal but for rounding."""
 
 
+_NOTHING = 1e-100
+"""A limit whose square underflows."""
+
+
 class Evidence(Protocol):
     """What the data say of a true difference."""
 
@@ -146,6 +150,7 @@ class PairedProportions:
     def _score(self, limit: float) -> float:
         """Observed minus `limit` in standard errors, those being what they would be if `limit` were true."""
         up, down, n = self.up, self.down, self.n
+        limit = limit if abs(limit) > _NOTHING else 0.0
         distance = up - down - n * limit
         if distance == 0:
             return 0.0

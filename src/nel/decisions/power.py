@@ -6,10 +6,13 @@ import math
 from functools import lru_cache
 
 from nel.decisions.bisection import bisect
-from nel.metrics.intervals import t_quantile
+from nel.metrics.intervals import normal_quantile, t_quantile
 
 POWER = 0.8
 ALPHA = 0.05
+_NORMAL = 1_000_000
+_FAR = 10.0
+"""Standard errors from which a finding on the wrong side is impossible (below 1e-20), and scipy gives NaN for it."""
 _MOST = 10**12
 """Problems beyond which a plan is no plan."""
 
@@ -18,11 +21,16 @@ def power_of(noncentrality: float, df: float, *, alpha: float = ALPHA) -> float:
     """The chance that a two-sided t test at level `alpha` finds a true difference of `noncentrality` standard errors.
 
     From the noncentral t distribution with `df` degrees of freedom; the power of a paired t test (Cohen 1988).
+    Beyond a million degrees, where scipy's function loses digits, from the normal distribution, which t then is.
     """
-    from scipy.special import nctdtr
+    from scipy.special import nctdtr, ndtr
 
+    if df > _NORMAL:
+        critical = normal_quantile(1 - alpha)
+        return float(ndtr(noncentrality - critical) + ndtr(-noncentrality - critical))
     critical = t_quantile(df, 1 - alpha)
-    return float(1 - nctdtr(df, noncentrality, critical) + nctdtr(df, noncentrality, -critical))
+    wrong_side = float(nctdtr(df, noncentrality, -critical)) if noncentrality < _FAR else 0.0
+    return 1 - float(nctdtr(df, noncentrality, critical)) + wrong_side
 
 
 @lru_cache(maxsize=1024)

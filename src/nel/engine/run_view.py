@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import os
-import re
 from collections.abc import Iterator
 from hashlib import sha256
-from itertools import islice
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -22,12 +21,19 @@ from nel.engine.spill import Spill
 from nel.observability.failure_report import FailureReport
 from nel.observability.records import AttemptRecord, Outcome, ScoreRecord, prompt_of
 from nel.observability.runtime import RuntimeStats
-from nel.reporting.run_view import CellView, Counts, Direction, Means, MetricView, Unit, UnitDetail
+from nel.reporting.run_view import (
+    CellView,
+    Counts,
+    Direction,
+    Means,
+    MetricView,
+    NotInOrderError,
+    ScoreRow,
+    Unit,
+    UnitDetail,
+)
 
 _CHUNK = 1 << 20
-_HEAD = re.compile(
-    rb'\{"schema":"nel\.attempt/1","attempt":"([0-9a-f]+)","content":"([0-9a-f]+)",(?:"occurrence":(\d+),)?"problem_idx"'
-)
 _REPAIR = "Run it again with --resume: what is damaged or missing is made again, and the numbers with it."
 
 
@@ -55,6 +61,16 @@ class _ScoreHead(msgspec.Struct, tag_field="schema", tag="nel.score/1"):
     failure_category: str | None = None
     tokens: int = 0
     latency_ms: float = 0.0
+
+
+class _ScoreRow(msgspec.Struct, tag_field="schema", tag="nel.score/1", gc=False):
+    attempt: str
+    outcome: Outcome = Outcome.SCORED
+    reward: float | None = None
+    scorer_rewards: dict[str, _Value] = {}
+    expected_answer: msgspec.Raw = msgspec.Raw(b"null")
+    category: str | None = None
+    cluster: str | None = None
 
 
 _Line = tuple[int, int, Any]
@@ -94,7 +110,7 @@ class ModelRunView:
         complete = cell.stage is Stage.COMPLETED
         if complete and cell.bundle is not None and not (directory / RESULTS).is_file():
             raise RecordError(f"{directory / RESULTS} is missing, though the cell is completed", hint=_REPAIR)
-        attempts = _scan_heads(directory / TRAJECTORIES, problems)
+        attempts = scan_log(directory / TRAJECTORIES, _AttemptHead, problems=problems)
         scores = scan_log(directory / RESULTS, _ScoreHead, problems=problems)
         in_order = complete and self._one_line_each(directory, cell)
         joined = _join(attempts, scores) if in_order else _join_last(attempts, scores)
@@ -103,6 +119,39 @@ class ModelRunView:
         if problems and complete:
             more = f" (and {len(problems) - 1} more)" if len(problems) > 1 else ""
             raise RecordError(f"{problems[0]}{more}", hint=_REPAIR)
+
+    def score_rows(self, cell: CellView, metric: str) -> Iterator[ScoreRow]:
+        """One row per unit, in the order of `units`, several times as fast.
+
+        Only of a completed cell whose logs are whole and run together, which compaction sees to; otherwise
+        `NotInOrderError`, which may come after the first rows.
+        """
+        if cell.stage is not Stage.COMPLETED:
+            raise NotInOrderError(cell.name)
+        directory = self._inside(cell.name)
+        attempts = chain.from_iterable(_decoded(directory / TRAJECTORIES, _AttemptHead))
+        scores = chain.from_iterable(_decoded(directory / RESULTS, _ScoreRow))
+        rows = 0
+        try:
+            for attempt, score in zip(attempts, scores, strict=True):
+                if attempt.attempt != score.attempt:
+                    raise NotInOrderError(cell.name)
+                rows += 1
+                if metric == "reward":
+                    value = score.reward
+                else:
+                    found = score.scorer_rewards.get(metric)
+                    value = found.value if found else None
+                asked = _asked(attempt)
+                expected = bytes(score.expected_answer)
+                if expected[0] in b"{[":  # the keys of a map may stand in any order
+                    expected = canonical_json(decode_json(expected))
+                digest = sha256(b"%b %b" % (asked.encode(), expected)).digest()
+                yield digest, asked, value, score.outcome, score.cluster, score.category
+        except (msgspec.DecodeError, ValueError, OSError) as error:
+            raise NotInOrderError(str(error)) from None
+        if rows != cell.counts.scored + cell.counts.unscored + cell.counts.error:
+            raise NotInOrderError(cell.name)
 
     def detail(self, cell: CellView, unit: Unit) -> UnitDetail:
         """The texts of one attempt, as they were sent, answered and graded."""
@@ -287,7 +336,7 @@ def _described(name: str, metric: MetricView) -> MetricView:
 
 
 def _unit(attempt: _AttemptHead, score: _ScoreHead, place: tuple[int, ...]) -> Unit:
-    asked = f"{attempt.occurrence}:{attempt.content}" if attempt.occurrence else attempt.content
+    asked = _asked(attempt)
     # No two units share this text: a digest in hex holds neither a colon nor a space.
     identity = b"%b %b" % (asked.encode(), canonical_json(score.expected_answer))
     return Unit(
@@ -307,24 +356,22 @@ def _unit(attempt: _AttemptHead, score: _ScoreHead, place: tuple[int, ...]) -> U
     )
 
 
-def _scan_heads(path: Path, problems: list[str]) -> Iterator[_Line]:
-    """`scan_log` of the attempts, without decoding lines that begin as this version writes them: most of a line is
-    text, and a million of them are read to compare two runs."""
-    if not path.is_file():
-        return
-    offset = number = 0
-    with path.open("rb", buffering=_CHUNK) as file:
-        for line in file:
-            head = _HEAD.match(line)
-            if head is None or not line.endswith(b"}\n"):
-                break
-            attempt, content, occurrence = head.groups()
-            yield offset, len(line) - 1, _AttemptHead(attempt.decode(), content.decode(), int(occurrence or 0))
-            offset += len(line)
-            number += 1
-        else:
-            return
-    yield from islice(scan_log(path, _AttemptHead, problems=problems), number, None)
+def _asked(attempt: _AttemptHead) -> str:
+    return f"{attempt.occurrence}:{attempt.content}" if attempt.occurrence else attempt.content
+
+
+def _decoded[T](path: Path, type_: type[T]) -> Iterator[list[T]]:
+    """The whole lines of a log, many at a time."""
+    decode = msgspec.json.Decoder(type_).decode_lines
+    rest = b""
+    with path.open("rb", buffering=0) as file:
+        while chunk := file.read(_CHUNK):
+            whole, newline, tail = chunk.rpartition(b"\n")
+            if newline:
+                yield decode(rest + whole)
+                rest = tail
+            else:
+                rest += chunk
 
 
 def _join(attempts: Iterator[_Line], scores: Iterator[_Line]) -> Iterator[_Joined]:

@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal, TextIO
 
 from nel.core.errors import NelError, RunDirError, UsageError
-from nel.core.rundir import PREVIOUS_NAME, RunDir, Stage
+from nel.core.rundir import PREVIOUS_NAME, RunDir, Stage, is_run_dir
 from nel.executors import ProcessState, RunOutcome
 from nel.executors.background import Job, start, write_to
 from nel.executors.process import METADATA, Process
@@ -79,7 +79,7 @@ class LocalExecutor:
         if process is None:
             return ProcessState(executor=self.name, running=False)
         details = {"pid": process.pid, "host": process.host, "since": process.since}
-        running = _stage(output_dir) is Stage.RUNNING
+        running = _is_going_on(output_dir)
         if running and (elsewhere := process.elsewhere()):
             running, details = False, {**details, "elsewhere": elsewhere}
         elif running and not process.is_alive():
@@ -116,7 +116,7 @@ class LocalExecutor:
         def going_on() -> bool:
             if process is None or not follow:
                 return False
-            return _stage(output_dir) is Stage.RUNNING if process.elsewhere() else process.is_alive()
+            return _is_going_on(output_dir) if process.elsewhere() else process.is_alive()
 
         with path.open(encoding="utf-8", errors="replace") as file:
             yield from _whole_lines(_growing(file, tail, going_on))
@@ -140,7 +140,7 @@ def run_here(
     from nel.observability.progress import ConsoleProgress
     from nel.orchestration.suite import run_local
 
-    earlier = _run_id(directory)
+    earlier = RunDir.read(directory).run_id if is_run_dir(directory) else None
 
     def started(directory: Path) -> None:
         if not resume:
@@ -149,27 +149,16 @@ def run_here(
             write_to(directory / LOG)
         Process.this(background=background).write(directory)
 
-    with _sigterm_as_ctrl_c():
-        result = run_local(
-            config,
-            directory=directory,
-            resume=resume,
-            retry_errors=retry_errors,
-            progress=ConsoleProgress(interval=config.config.output.progress_interval),
-            command=command,
-            started=started,
-        )
+    result = run_local(
+        config,
+        directory=directory,
+        resume=resume,
+        retry_errors=retry_errors,
+        progress=ConsoleProgress(interval=config.config.output.progress_interval),
+        command=command,
+        started=started,
+    )
     return RunOutcome(run_dir=result.run_dir, exit_code=int(result.exit_code))
-
-
-@contextlib.contextmanager
-def _sigterm_as_ctrl_c() -> Iterator[None]:
-    """Until the event loop takes SIGTERM over, it would end the process without a word in the run directory."""
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)
 
 
 def _set_log_aside(directory: Path, earlier: str | None) -> None:
@@ -188,25 +177,15 @@ def _plan(config: LoadedConfig) -> RunOutcome:
     return RunOutcome(run_dir=Path(plan.output_dir), exit_code=int(code), plan=plan)
 
 
-def _stage(directory: Path) -> Stage | None:
-    try:
-        return RunDir.read(directory).stage
-    except RunDirError:
-        return None
-
-
-def _run_id(directory: Path) -> str | None:
-    try:
-        return RunDir.read(directory).run_id
-    except RunDirError:
-        return None
+def _is_going_on(directory: Path) -> bool:
+    """Whether the manifest says so; a killed run's does too."""
+    return is_run_dir(directory) and RunDir.read(directory).stage is Stage.RUNNING
 
 
 def _send(pid: int, number: signal.Signals) -> None:
     try:
-        os.kill(pid, number)
-    except ProcessLookupError:
-        pass
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, number)
     except PermissionError as error:
         raise NelError(f"Process {pid} belongs to another user, who alone can stop it.") from error
 

@@ -171,6 +171,24 @@ class UnitDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
     """The problem's own fields."""
 
 
+ScoreRow = tuple[bytes, str, float | None, Outcome, str | None, str | None]
+"""A unit without all that a comparison does not need: the bytes of its `unit_key` (8 or more), `asked`, the value of one
+metric, outcome, cluster, category."""
+
+
+class NotInOrderError(Exception):
+    """The quick way to read a cell's scores does not lead to its end; `RunView.units` does, or says why not."""
+
+
+@runtime_checkable
+class ScoreRows(Protocol):
+    """What the view of a run may have beside `RunView`'s own, where its units are many."""
+
+    def score_rows(self, cell: CellView, metric: str) -> Iterator[ScoreRow]:
+        """The units of a cell in the order of `units`, as rows; `NotInOrderError` where that cannot be, also later."""
+        ...
+
+
 @runtime_checkable
 class RunView(Protocol):
     """A run, read-only. Cells and numbers are small and come from what the run derived; units are streamed."""

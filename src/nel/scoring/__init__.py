@@ -19,6 +19,12 @@ if TYPE_CHECKING:
     from nel.scoring.judging.request import JudgeQuestion as JudgeQuestion
     from nel.scoring.judging.request import judge_score as judge_score
     from nel.scoring.judging.request import needs_judge as needs_judge
+    from nel.scoring.math_equality import GoldError as GoldError
+    from nel.scoring.math_equality import MathTimeoutError as MathTimeoutError
+    from nel.scoring.math_equality import check_gold as check_gold
+    from nel.scoring.math_equality import extract_math as extract_math
+    from nel.scoring.math_equality import math_equal as math_equal
+    from nel.scoring.math_equality import math_match as math_match
     from nel.scoring.overlap import alias_match as alias_match
     from nel.scoring.overlap import bleu as bleu
     from nel.scoring.overlap import chrf as chrf
@@ -40,6 +46,10 @@ _NAMES = {
         ("JsonExtraction", "extract_json", "json_schema_match", "validate_json_schema"), "nel.scoring.json_schema"
     ),
     **dict.fromkeys(("JudgeQuestion", "judge_score", "needs_judge"), "nel.scoring.judging.request"),
+    **dict.fromkeys(
+        ("GoldError", "MathTimeoutError", "check_gold", "extract_math", "math_equal", "math_match"),
+        "nel.scoring.math_equality",
+    ),
     **dict.fromkeys(("alias_match", "bleu", "chrf", "drop_match", "rouge", "token_f1"), "nel.scoring.overlap"),
     "ScorerInput": "nel.scoring.sample",
     **dict.fromkeys(

@@ -31,6 +31,8 @@ _LAYOUT = "1"
 _WORDS = 20_000
 """Characters of each text that are searched."""
 _BATCH = 2_000
+_SLOW = 2.0
+"""Seconds that somebody who waits for a page can be asked to wait for an index."""
 _SUFFIXES = (".json", ".jsonl")
 _TABLES = """
 CREATE TABLE meta(name TEXT PRIMARY KEY, value TEXT);
@@ -99,32 +101,59 @@ class RunIndex:
         self.directory = directory
         self.file = cache / f"{hashlib.sha256(str(directory).encode()).hexdigest()[:24]}.sqlite"
         self._known: tuple[RunView, Contents] | None = None
-        self._lock = threading.Lock()
+        self._making = threading.Lock()
+        self._swapping = threading.Lock()
         self._made, self._took = 0.0, 0.0
 
     def refresh(self) -> tuple[RunView, Contents]:
         """The run and its index as they are now.
 
-        A run in progress changes all the time; its index is not made anew more often than it takes four times over.
+        A run in progress changes all the time; its index is not made anew more often than it takes four times over, and
+        where that takes long, the one before serves until it is done.
         """
-        with self._lock:
-            return self._refreshed()
+        known = self._known
+        if known is None or not self.file.is_file():
+            return self._renew()
+        resting = time.monotonic() - self._made < 4 * self._took
+        if resting or self._making.locked() or known[1].version == fingerprint(self.directory):
+            return known
+        if self._took > _SLOW:
+            self._renew_in_background()
+            return known
+        return self._renew()
 
-    def _refreshed(self) -> tuple[RunView, Contents]:
-        version = fingerprint(self.directory)
-        if self._known is not None:
-            rested = time.monotonic() - self._made >= 4 * self._took
-            if self._known[1].version == version or not rested:
+    def begin(self) -> bool:
+        """Whether `refresh` will answer soon; where it would not, the work is begun, and one should ask again."""
+        if self._known is not None or self._stored(fingerprint(self.directory)) is not None:
+            return True
+        if not self._making.locked():
+            if sum(map(_attempts, open_run(self.directory, unfinished=True).cells())) <= TEXTS:
+                return True
+            self._renew_in_background()
+        return False
+
+    def _renew_in_background(self) -> None:
+        threading.Thread(target=self._renew, name="nel-view-index", daemon=True).start()
+
+    def _renew(self) -> tuple[RunView, Contents]:
+        with self._making:
+            version = fingerprint(self.directory)
+            if self._known is not None and self._known[1].version == version and self.file.is_file():
                 return self._known
-        view = open_run(self.directory, unfinished=True)
-        contents = self._stored(version)
-        if contents is None:
+            view = open_run(self.directory, unfinished=True)
+            contents = self._stored(version)
+            if contents is not None:
+                self._known = (view, contents)
+                return self._known
             started = time.monotonic()
-            contents = _build(view, self.file, version)
+            with _fresh(self.file) as fresh:
+                contents = _build(view, fresh, version)
+                with self._swapping:
+                    fresh.replace(self.file)
+                    self._known = (view, contents)
             self._made = time.monotonic()
             self._took = self._made - started
-        self._known = (view, contents)
-        return self._known
+            return self._known
 
     def _stored(self, version: str) -> Contents | None:
         if not self.file.is_file():
@@ -142,8 +171,9 @@ class RunIndex:
     @contextlib.contextmanager
     def open(self) -> Iterator[tuple[RunView, Contents, sqlite3.Connection]]:
         """What `refresh` gives, and the database that belongs to it, for reading."""
-        with self._lock:
-            view, contents = self._refreshed()
+        known = self.refresh()
+        with self._swapping:
+            view, contents = self._known or known
             database = self._connect()
         with contextlib.closing(database):
             yield view, contents, database
@@ -179,21 +209,26 @@ def _unit(row: tuple[Any, ...]) -> Unit:
     )
 
 
-def _build(view: RunView, file: Path, version: str) -> Contents:
+@contextlib.contextmanager
+def _fresh(file: Path) -> Iterator[Path]:
+    """An empty file beside `file`, for the user alone; removed unless it is moved away."""
     file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
     fresh = file.with_suffix(f".{os.getpid()}.new")
     fresh.unlink(missing_ok=True)
     fresh.touch(mode=0o600)
     try:
-        with contextlib.closing(sqlite3.connect(fresh)) as database:
-            database.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {_TABLES}")
-            contents = _fill(view, database, version)
-            database.execute("CREATE INDEX by_key ON units(key, repeat)")
-            database.execute("INSERT INTO meta VALUES ('contents', ?)", [msgspec.json.encode(contents).decode()])
-            database.commit()
-        fresh.replace(file)
+        yield fresh
     finally:
         fresh.unlink(missing_ok=True)
+
+
+def _build(view: RunView, file: Path, version: str) -> Contents:
+    with contextlib.closing(sqlite3.connect(file)) as database:
+        database.executescript(f"PRAGMA journal_mode=OFF; PRAGMA synchronous=OFF; {_TABLES}")
+        contents = _fill(view, database, version)
+        database.execute("CREATE INDEX by_key ON units(key, repeat)")
+        database.execute("INSERT INTO meta VALUES ('contents', ?)", [msgspec.json.encode(contents).decode()])
+        database.commit()
     return contents
 
 
@@ -272,7 +307,8 @@ def _row(position: int, number: int, unit: Unit) -> tuple[Any, ...]:
 
 def _searched(unit: Unit, detail: UnitDetail) -> str:
     asked = [content_text(message.get("content")) for message in detail.messages]
-    said = [detail.reasoning or "", detail.answer, detail.error or "", msgspec.json.encode(detail.scoring).decode()]
+    said = [detail.reasoning or "", detail.answer, detail.error or ""]
+    said += [msgspec.json.encode(value).decode() for value in (detail.tool_calls, detail.scoring)]
     known = [unit.problem_id or str(unit.problem_idx), unit.category or "", unit.failure_category or ""]
     facts = [str(value) for value in (detail.expected, detail.extracted) if value is not None]
     return "\n".join(text[:_WORDS] for text in (*known, *facts, *asked, *said)).lower()

@@ -51,7 +51,7 @@ class EmbeddedSource {
       for (const detail of await inflate(this.packed[number].textContent)) {
         const i = words.length;
         const asked = (detail.messages || []).map((item) => typeof item.content === "string" ? item.content : JSON.stringify(item.content));
-        words.push([c.id[i], c.category[i], c.failure[i], c.expected[i], c.answer[i], ...asked, detail.reasoning || "", detail.answer || "", detail.error || "", JSON.stringify(detail.scoring || {})].join("\n").toLowerCase());
+        words.push([c.id[i], c.category[i], c.failure[i], c.expected[i], c.answer[i], ...asked, detail.reasoning || "", detail.answer || "", detail.error || "", JSON.stringify(detail.tool_calls || []), JSON.stringify(detail.scoring || {})].join("\n").toLowerCase());
       }
     }
     return (this.words = words);
