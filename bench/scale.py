@@ -53,9 +53,8 @@ def main(count: int) -> None:
     with tempfile.TemporaryDirectory() as folder, harness.server("--instant", "700") as url:
         rows, directory = Path(folder) / "rows.jsonl", Path(folder) / "run"
         harness.write_rows(rows, count)
-        import nel.environments.byob
-
         import nel.engine.run
+        import nel.environments.byob
         import nel.inference.client
         import nel.solvers.simple  # noqa: F401
 

@@ -232,6 +232,21 @@ def test_ctrl_c_keeps_what_was_measured_and_ends_with_130(server, work):
     assert (work / "out/sums/results.jsonl").read_text().count("\n") >= 2
 
 
+def test_ctrl_c_before_the_run_began_leaves_an_earlier_one_as_it_was(server, work):
+    assert main(quick(server)) == 0
+    earlier = {path: path.read_bytes() for path in (work / "out").rglob("*") if path.is_file()}
+    slow = "import os, signal, time\nfrom nel import benchmark, scorer\n\n"
+    slow += "def rows():\n    os.kill(os.getpid(), signal.SIGTERM)\n    time.sleep(1)\n    return [{'q': 'x', 'target': 'y'}]\n\n"
+    slow += "@benchmark(name='slow', dataset=rows, prompt='{q}')\n@scorer\ndef slow(sample):\n    return True\n"
+    (work / "slow.py").write_text(slow)
+    command = [sys.executable, "-m", "nel", *quick(server, "--bench", "slow.py", "--model-id", "fake")]
+    running = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert running.returncode == 130, running.stderr
+    assert "nothing was written" in running.stderr
+    assert running.stdout == ""
+    assert {path: path.read_bytes() for path in (work / "out").rglob("*") if path.is_file()} == earlier
+
+
 def test_resume_asks_nothing_that_is_known(server):
     assert main(quick(server)) == 0
     assert main(quick(server, "--resume")) == 0

@@ -40,7 +40,9 @@ def server():
 
 def nel(server, *arguments, env=None, code=0):
     command = [sys.executable, "-m", "nel", "eval", *map(str, arguments)]
-    done = subprocess.run(command, capture_output=True, text=True, timeout=110, env={**os.environ, **(env or {})})
+    done = subprocess.run(
+        command, check=False, capture_output=True, text=True, timeout=110, env={**os.environ, **(env or {})}
+    )
     assert done.returncode == code, done.stdout + done.stderr
     return done.stdout
 

@@ -3,7 +3,7 @@
 import pytest
 
 from nel.cli.keys import api_key_variable
-from nel.cli.start import recorded_command
+from nel.core.secrets import redact_command
 
 KEYS = {"NVIDIA_API_KEY": "n", "OPENAI_API_KEY": "o"}
 
@@ -48,11 +48,11 @@ def test_an_empty_variable_is_no_key():
     ],
 )
 def test_a_key_is_not_in_the_command_that_a_run_records(arguments):
-    said = recorded_command(arguments)
-    assert said[:3] == ["nel", "eval", "run"]
+    said = redact_command(arguments)
+    assert said[:2] == ["eval", "run"]
     assert "the-secret-value" not in " ".join(said)
 
 
 def test_the_rest_of_the_command_is_recorded_as_it_was_typed():
     arguments = ["eval", "run", "--bench", "gsm8k", "--max-tokens", "256", "-O", "benchmarks[0].repeats=4"]
-    assert recorded_command(arguments) == ["nel", *arguments]
+    assert redact_command(arguments) == arguments

@@ -33,12 +33,15 @@ def start(
         resume=resume,
         background=background,
         retry_errors=retry_errors,
-        command=recorded_command(arguments),
+        command=["nel", *arguments],
     )
     if outcome.plan is not None:
         from nel.cli.plan import print_plan
 
         print_plan(outcome.plan, as_json=as_json)
+        return outcome.exit_code
+    if not outcome.begun:
+        click.echo("Stopped before the run began; nothing was written.", err=True)
         return outcome.exit_code
     if background:
         return _print_started(outcome, as_json=as_json)
@@ -57,15 +60,3 @@ def _print_started(outcome: RunOutcome, *, as_json: bool) -> int:
         click.echo(f"Running in the background, in {where} (process {outcome.pid}).")
         click.echo(f"Follow it: nel eval status {where}, nel eval logs {where} -f; end it: nel eval stop {where}")
     return outcome.exit_code
-
-
-def recorded_command(arguments: Iterable[str]) -> list[str]:
-    """The command line as a run may store it: without the values of keys and passwords."""
-    from nel.core.secrets import REDACTED, is_secret_name, redact_text
-
-    said = ["nel"]
-    secret_next = False
-    for argument in arguments:
-        said.append(REDACTED if secret_next else redact_text(argument))
-        secret_next = argument.startswith("--") and "=" not in argument and is_secret_name(argument.lstrip("-"))
-    return said

@@ -31,6 +31,8 @@ class RunOutcome:
     run_dir: Path
     exit_code: int
     """Of the run, or of its planning; 0 for a run that was put in the background and is going on."""
+    begun: bool = True
+    """False for a run that was stopped while it planned: its directory is as it was."""
     pid: int | None = None
     """The process of a run in the background."""
     plan: Plan | None = None

@@ -128,7 +128,7 @@ def _run(job: Job) -> int:
         command=job.command,
         background=True,
     )
-    if _holds(job.directory, os.getpid()):  # one that is stopped while it plans has begun no run
+    if outcome.begun:
         print_console(open_run(job.directory, unfinished=True), sys.stdout)
     return outcome.exit_code
 

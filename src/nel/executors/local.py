@@ -158,7 +158,7 @@ def run_here(
         command=command,
         started=started,
     )
-    return RunOutcome(run_dir=result.run_dir, exit_code=int(result.exit_code))
+    return RunOutcome(run_dir=result.run_dir, exit_code=int(result.exit_code), begun=result.begun)
 
 
 def _set_log_aside(directory: Path, earlier: str | None) -> None:

@@ -7,6 +7,7 @@ import contextlib
 import os
 import signal
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -17,7 +18,6 @@ from nel.config.load import LoadedConfig
 from nel.config.planning import plan_check
 from nel.core.disk import write_atomic
 from nel.core.errors import ExitCode, NelError, UsageError
-from nel.core.rundir import is_run_dir
 from nel.engine.cell import CellResult
 from nel.engine.selection import Shard, shard_from_environment
 from nel.engine.session import Session
@@ -34,6 +34,8 @@ class SuiteResult:
 
     run_dir: Path
     exit_code: ExitCode = ExitCode.OK
+    begun: bool = False
+    """Whether the run directory was taken; one that is stopped while it plans has touched nothing."""
     bundles: dict[str, dict[str, Any]] = field(default_factory=dict)
     """By cell key."""
     failed: dict[str, str] = field(default_factory=dict)
@@ -75,12 +77,14 @@ def run_local(
     directory = directory or run_directory(loaded, resume=resume, shard=shard)
     suite = _Suite(loaded, directory, shard, retry_errors, progress or NullProgress())
 
-    def open_session() -> Session:
-        session = Session.open(directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets)
-        if started is not None:
-            started(directory)
-        write_atomic(directory / "config.yaml", loaded.to_yaml(), mode=0o600)
-        return session
+    @contextlib.contextmanager
+    def open_session() -> Iterator[Session]:
+        with Session.open(directory, resume=resume, shard=shard, command=command, secrets=loaded.secrets) as session:
+            suite.result.begun = True
+            if started is not None:
+                started(directory)
+            write_atomic(directory / "config.yaml", loaded.to_yaml(), mode=0o600)
+            yield session
 
     try:
         with _environment(loaded.config.cluster):
@@ -89,7 +93,7 @@ def run_local(
         suite.result.exit_code = ExitCode.INTERRUPTED
     finally:
         suite.progress.close()
-    if is_run_dir(directory):
+    if suite.result.begun:
         suite.result.reports = write_reports(directory, loaded.config.output.report)
     return suite.result
 
@@ -121,7 +125,7 @@ class _Suite:
         self._shard = shard
         self._retry_errors = retry_errors
 
-    async def run(self, open_session: Callable[[], Session]) -> None:
+    async def run(self, open_session: Callable[[], AbstractContextManager[Session]]) -> None:
         task = asyncio.current_task()
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
