@@ -159,23 +159,32 @@ def pairs_from_ledger(cell: Path, ledger: Ledger, indexes: Indexes, repeats: int
 
 
 class _Names:
-    """A small number for each name, -1 for none."""
+    """A small number for each name, -1 for none; no memory before the first name."""
 
     def __init__(self) -> None:
         self._codes: dict[str, int] = {}
-        self.column = array("i")
+        self._column = array("i")
+        self._unnamed = 0
+        """How many came before the first name."""
 
     def add(self, name: str | None) -> None:
-        self.column.append(-1 if name is None else self._codes.setdefault(name, len(self._codes)))
+        if name is None and not self._codes:
+            self._unnamed += 1
+            return
+        if not self._codes:
+            self._column = array("i", [-1]) * self._unnamed
+        self._column.append(-1 if name is None else self._codes.setdefault(name, len(self._codes)))
 
     def used(self) -> npt.NDArray[np.int64] | None:
         """The column, or None where no name was given."""
-        return np.array(self.column, dtype=np.int64) if self._codes else None
+        return np.array(self._column, dtype=np.int64) if self._codes else None
 
     def names(self) -> list[str | None]:
         """The column in words."""
+        if not self._codes:
+            return [None] * self._unnamed
         words = [*self._codes, None]
-        return [words[code] for code in self.column]
+        return [words[code] for code in self._column]
 
     @property
     def given(self) -> bool:
