@@ -185,3 +185,47 @@ class Sandbox(ABC):
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         await self.stop()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftover:
+    """Something that a sandbox left on this machine."""
+
+    backend: str
+    kind: str
+    """`container`, `network`, `folder` or `cgroup`."""
+    name: str
+    owner: str
+    """Who made it, as `label()` says it."""
+    stale: bool
+    """Its owner has ended, so that nobody will remove it."""
+
+
+class SandboxBackend(ABC):
+    """One way of making sandboxes, with what they share: a daemon, networks, images."""
+
+    name: ClassVar[str]
+
+    @abstractmethod
+    async def check(self) -> str:
+        """What it runs on, in words (program and version); `SandboxError` says what is missing and what to do."""
+
+    @abstractmethod
+    async def prepare(self, specs: Sequence[SandboxSpec]) -> Mapping[str, str]:
+        """Fetches and builds the images that the specs name, each once; from an image to its digest here."""
+
+    @abstractmethod
+    def sandbox(self, spec: SandboxSpec) -> Sandbox:
+        """A sandbox, not started; `SandboxError` where the spec asks for what this backend does not have."""
+
+    @abstractmethod
+    async def close(self) -> None:
+        """Removes what its sandboxes shared. They are stopped before."""
+
+    @abstractmethod
+    async def leftovers(self) -> list[Leftover]:
+        """What stands on this machine, of this process and of others."""
+
+    @abstractmethod
+    async def remove(self, leftover: Leftover) -> None:
+        """Removes it, with every process in it."""

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
 import tempfile
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO, Protocol
 
 from nel.sandbox.base import KEPT_OUTPUT, ExecResult, SandboxError
 
@@ -16,6 +18,42 @@ _CHUNK = 1 << 16
 _DRAIN = 0.5
 """Seconds in which output that is on its way is still read when the command has ended. What it left in the background
 may hold its pipes open for ever."""
+
+
+class Sink(Protocol):
+    """Takes what a stream says."""
+
+    def add(self, data: bytes) -> None:
+        """Takes what comes next."""
+        ...
+
+    def value(self) -> bytes:
+        """What is told of it."""
+        ...
+
+    @property
+    def truncated(self) -> bool:
+        """Whether something was left out."""
+        ...
+
+
+class ToFile:
+    """Writes a stream to a file, at most `max_bytes` of it."""
+
+    def __init__(self, file: BinaryIO, max_bytes: int) -> None:
+        self._file = file
+        self._left = max_bytes
+        self.truncated = False
+
+    def add(self, data: bytes) -> None:
+        """Takes what comes next."""
+        self.truncated = self.truncated or len(data) > self._left
+        self._file.write(data[: self._left])
+        self._left -= min(self._left, len(data))
+
+    def value(self) -> bytes:
+        """Nothing: it is in the file."""
+        return b""
 
 
 class Output:
@@ -58,29 +96,33 @@ async def follow(
     *,
     end: Callable[[int], Awaitable[None]],
     time_limit: float | None = None,
-    stdin: bytes = b"",
+    stdin: bytes | BinaryIO = b"",
+    stdout: Sink | None = None,
     env: Mapping[str, str] | None = None,
     cwd: Path | None = None,
+    pass_fds: Sequence[int] = (),
+    on_start: Callable[[int], None] | None = None,
     keep: int = KEPT_OUTPUT,
 ) -> ExecResult:
     """Runs `command` in a session of its own and returns how it ended.
 
+    `stdout` takes its output instead of the result; `on_start` is told the id of its process.
+
     When its time is up, and when the caller is cancelled, `end` is awaited with the id of its process: it must end that
     process and all that came of it. `SandboxError` where the command cannot be started.
     """
-    outputs = Output(keep), Output(keep)
+    outputs: tuple[Sink, Sink] = stdout or Output(keep), Output(keep)
     pipes = [os.pipe(), os.pipe()]
     try:
-        with tempfile.TemporaryFile() as source:
-            source.write(stdin)
-            source.seek(0)
+        with _readable(stdin) as source:
             process = await asyncio.create_subprocess_exec(
                 *command,
-                stdin=source if stdin else asyncio.subprocess.DEVNULL,
+                stdin=source,
                 stdout=pipes[0][1],
                 stderr=pipes[1][1],
                 env=None if env is None else dict(env),
                 cwd=cwd,
+                pass_fds=pass_fds,
                 start_new_session=True,
             )
     except OSError as error:
@@ -90,6 +132,8 @@ async def follow(
         raise SandboxError(f"{command[0]} cannot be run: {error.strerror or error}") from error
     for _, writing in pipes:
         os.close(writing)
+    if on_start is not None:
+        on_start(process.pid)
     timed_out = False
     readers = [_Reader(reading, output) for (reading, _), output in zip(pipes, outputs, strict=True)]
     try:
@@ -117,6 +161,20 @@ async def follow(
     )
 
 
+@contextlib.contextmanager
+def _readable(stdin: bytes | BinaryIO) -> Iterator[BinaryIO | int]:
+    """What a process can be given as its standard input."""
+    if not isinstance(stdin, bytes):
+        yield stdin
+    elif not stdin:
+        yield asyncio.subprocess.DEVNULL
+    else:
+        with tempfile.TemporaryFile() as file:
+            file.write(stdin)
+            file.seek(0)
+            yield file
+
+
 async def _end_quietly(process: asyncio.subprocess.Process, end: Callable[[int], Awaitable[None]]) -> None:
     await end(process.pid)
     await process.wait()
@@ -133,7 +191,7 @@ async def end_session(pid: int) -> None:
 class _Reader:
     """Reads a pipe into an output until its end; `ended` is then done."""
 
-    def __init__(self, descriptor: int, output: Output) -> None:
+    def __init__(self, descriptor: int, output: Sink) -> None:
         self._descriptor = descriptor
         self._output = output
         self._loop = asyncio.get_running_loop()

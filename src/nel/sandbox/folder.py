@@ -1,0 +1,110 @@
+"""The folder on this machine in which a sandbox without a daemon keeps what it is."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+import shutil
+import subprocess
+from dataclasses import dataclass
+from pathlib import Path
+
+from nel.core.errors import NelError
+from nel.sandbox.base import SandboxError
+from nel.sandbox.owner import label
+
+MARK = "nel-sandbox-"
+
+
+def base() -> Path:
+    """Where the folders of all sandboxes of this user stand; `NEL_SANDBOX_DIR` sets another place."""
+    return Path(os.environ.get("NEL_SANDBOX_DIR") or f"/var/tmp/nel-sandboxes-{os.getuid()}")  # noqa: S108 - made 0711, owner checked
+
+
+@dataclass(frozen=True, slots=True)
+class SandboxFolder:
+    """One sandbox's folder; `root` is what it sees as its own."""
+
+    name: str
+    path: Path
+    owner: int
+    """The user id that what runs in it has."""
+    mounted: bool
+    """Whether it is a memory file system of its own, so that what can be written is bounded."""
+
+    @classmethod
+    def make(cls, *, owner: int, disk: int) -> SandboxFolder:
+        """Makes one for `owner`; a bounded file system where the caller may mount one."""
+        parent = base()
+        try:
+            parent.mkdir(mode=0o711, parents=True, exist_ok=True)
+            if parent.stat().st_uid != os.getuid():
+                raise SandboxError(f"{parent} belongs to another user", hint="Set NEL_SANDBOX_DIR to another folder.")
+            name = f"{MARK}{label()}-{secrets.token_hex(6)}"
+            path = parent / name
+            path.mkdir(mode=0o700)
+        except OSError as error:
+            raise SandboxError(f"no folder for a sandbox can be made in {parent}: {error.strerror}") from error
+        mounted = os.getuid() == 0 and _mount(path, owner, disk)
+        folder = cls(name, path, owner, mounted)
+        try:
+            for part in (folder.root, folder.tmp):
+                part.mkdir(mode=0o755)
+            if os.getuid() == 0:
+                for part in (path, folder.root, folder.tmp):
+                    os.chown(part, owner, owner)
+        except OSError as error:
+            folder.remove()
+            raise SandboxError(f"{path} cannot be filled: {error.strerror}") from error
+        return folder
+
+    @property
+    def root(self) -> Path:
+        """What stands at `/`."""
+        return self.path / "root"
+
+    @property
+    def tmp(self) -> Path:
+        """What stands at `/tmp`."""
+        return self.path / "tmp"
+
+    def remove(self) -> None:
+        """Removes all of it; `NelError` where something is left."""
+        if self.mounted:
+            _unmount(self.path)
+        with contextlib.suppress(FileNotFoundError):
+            _make_writable(self.path)
+            shutil.rmtree(self.path)
+        if self.path.exists():
+            raise NelError(f"{self.path} could not be removed")
+
+
+def _mount(path: Path, owner: int, disk: int) -> bool:
+    options = f"size={disk},mode=700,uid={owner},gid={owner},nosuid,nodev,nr_inodes=1m"
+    done = subprocess.run(["mount", "-t", "tmpfs", "-o", options, MARK, path], capture_output=True, check=False)
+    return done.returncode == 0
+
+
+def _unmount(path: Path) -> None:
+    subprocess.run(["umount", "--lazy", path], capture_output=True, check=False)
+
+
+def _make_writable(path: Path) -> None:
+    """Folders that were made read-only inside can be removed all the same."""
+    if os.getuid() == 0:
+        return
+    for folder, _, _ in os.walk(path):
+        with contextlib.suppress(OSError):
+            Path(folder).chmod(0o700)
+
+
+def names() -> list[str]:
+    """The folders of all sandboxes of this user."""
+    return sorted(path.name for path in base().glob(f"{MARK}*")) if base().is_dir() else []
+
+
+def remove(name: str) -> None:
+    """Removes the folder of a sandbox whose owner has ended."""
+    path = base() / name
+    SandboxFolder(name, path, path.stat().st_uid, path.is_mount()).remove()
