@@ -64,7 +64,7 @@ class OutsideEndpoint:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SandboxSpec:
-    """What a sandbox is made from; equal specs make equal sandboxes."""
+    """What a sandbox is made from; equal specs make equal sandboxes, and can be keys."""
 
     image: str | None = None
     """An image (docker, podman) or the path of an unpacked root (bwrap); None for the backend's own."""
@@ -82,6 +82,9 @@ class SandboxSpec:
     """Only the work directory and `/tmp` can be written, both on memory file systems of `limits.disk`."""
     user: str | None = None
     """User name or id that commands run as; None for the image's own."""
+
+    def __hash__(self) -> int:
+        return hash((self.image, self.environment_dir, self.workdir, self.network, self.limits, frozenset(self.env)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -168,6 +171,14 @@ class Sandbox(ABC):
         What comes out is not trusted: names that would leave `local` (absolute, `..`, through a link), device files
         and more than `max_bytes` in all raise `SandboxError`, and nothing is written outside `local`.
         """
+
+    async def reset(self) -> None:
+        """Makes it as it was after `start`: ends every process in it and removes what was written.
+
+        Only with a read-only root, where it is known what can have been written. `SandboxError` where that cannot be
+        done; it must then be stopped.
+        """
+        raise SandboxError(f"a sandbox of {self.backend} cannot be used again", permanent=True)
 
     @abstractmethod
     async def is_running(self) -> bool:

@@ -236,6 +236,26 @@ class BwrapSandbox(TarredSandbox):
             yield from ("--setenv", name, value)
         yield from ("--chdir", str(PurePosixPath(spec.workdir, cwd)))
 
+    async def reset(self) -> None:
+        """See `Sandbox.reset`. Processes have ended with their commands."""
+        if not self.spec.readonly_root:
+            raise SandboxError("only a sandbox with a read-only root can be used again", permanent=True)
+        if self._folder is None:
+            raise SandboxError("the sandbox is not running")
+        await _in_thread(self._empty)
+
+    def _empty(self) -> None:
+        folder, cgroup = self._folder, self._cgroup
+        assert folder is not None
+        if cgroup is not None:
+            cgroup.end()
+        for place in (folder.tmp, folder.root / self.spec.workdir.lstrip("/")):
+            for path in place.iterdir():
+                if path.is_dir() and not path.is_symlink():
+                    shutil.rmtree(path)
+                else:
+                    path.unlink()
+
     async def is_running(self) -> bool:
         """See `Sandbox.is_running`."""
         return self._folder is not None and self._folder.root.is_dir()

@@ -232,6 +232,19 @@ class DockerSandbox(TarredSandbox):
         if done.return_code not in {0, 1, 137}:
             raise SandboxError(f"what ran in {self.name} could not be ended: {done.error_text.strip()}")
 
+    async def reset(self) -> None:
+        """See `Sandbox.reset`."""
+        if not self.spec.readonly_root:
+            raise SandboxError("only a sandbox with a read-only root can be used again", permanent=True)
+        script = 'kill -9 -1; for place; do find "$place" -mindepth 1 -maxdepth 1 -exec rm -rf {} + || exit 1; done'
+        empty = ["sh", "-c", script, "sh", "/tmp", self.spec.workdir]  # noqa: S108 - inside
+        done = await self._inside(empty, time_limit=60, cwd="/")
+        if not done.ok:  # as where it may start no further process
+            await self._end_all()
+            done = await self._inside(empty, time_limit=60, cwd="/")
+        if not done.ok:
+            raise SandboxError(f"{self.name} cannot be emptied: {done.error_text.strip()}")
+
     async def is_running(self) -> bool:
         """See `Sandbox.is_running`."""
         if not self._started:
