@@ -22,7 +22,10 @@ if TYPE_CHECKING:
     from nel.environments.decorators import register as register
     from nel.environments.decorators import scorer as scorer
     from nel.environments.definition import BenchmarkDefinition as BenchmarkDefinition
+    from nel.environments.fewshot import FewShot as FewShot
     from nel.environments.registry import get_environment as get_environment
+    from nel.environments.rows import SkipRow as SkipRow
+    from nel.environments.self_test import SelfTest as SelfTest
     from nel.inference.client import ModelClient as ModelClient
     from nel.inference.request import ModelRequest as ModelRequest
     from nel.inference.settings import ServiceSettings as ServiceSettings
@@ -34,6 +37,7 @@ if TYPE_CHECKING:
     from nel.scoring.sample import ScorerInput as ScorerInput
     from nel.solvers.base import Solver as Solver
     from nel.solvers.base import SolveResult as SolveResult
+    from nel.solvers.loglikelihood import LoglikelihoodSolver as LoglikelihoodSolver
     from nel.solvers.simple import ChatSolver as ChatSolver
     from nel.solvers.simple import CompletionSolver as CompletionSolver
     from nel.solvers.simple import VLMSolver as VLMSolver
@@ -49,6 +53,8 @@ _PUBLIC = {
     "EvalConfig": "nel.config.eval_config",
     "EvalEnvironment": "nel.environments.base",
     "EvaluationSettings": "nel.engine.settings",
+    "FewShot": "nel.environments.fewshot",
+    "LoglikelihoodSolver": "nel.solvers.loglikelihood",
     "ModelClient": "nel.inference.client",
     "ModelRequest": "nel.inference.request",
     "ModelResponse": "nel.observability.records",
@@ -56,7 +62,9 @@ _PUBLIC = {
     "Outcome": "nel.observability.records",
     "ScorerInput": "nel.scoring.sample",
     "SeedResult": "nel.environments.base",
+    "SelfTest": "nel.environments.self_test",
     "ServiceSettings": "nel.inference.settings",
+    "SkipRow": "nel.environments.rows",
     "SolveResult": "nel.solvers.base",
     "Solver": "nel.solvers.base",
     "StepRecord": "nel.observability.records",

@@ -1,13 +1,17 @@
 """The built-in benchmarks: what the catalogue says of them is true, and they ask and grade as they should."""
 
 import json
+import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from nel.core.errors import DataError
 from nel.environments import get_environment
-from nel.environments.catalog import BUILT_IN
+from nel.environments.byob import ByobEnvironment
+from nel.environments.catalog import BUILT_IN, BenchmarkInfo
 
 GSM8K = Path(__file__).resolve().parents[3] / "shared" / "data" / "gsm8k-test.jsonl"
 OURS = [name for name in BUILT_IN if name.startswith("quickstart_")]
@@ -29,8 +33,32 @@ def test_the_catalogue_tells_the_truth(name):
     info, env = BUILT_IN[name], get_environment(name)
     assert env.name == info.name == name
     assert info.location.startswith(f"nel.benchmarks.{name}:")
+    assert info.metric
+    assert info.license
     if "://" in info.data:
         assert env.definition.dataset == info.data
+        assert re.fullmatch(r"[0-9a-f]{40}|unpinned", info.revision)
+    assert ("judge" in info.needs) == env.may_need_judge
+    assert ("sandbox" in info.needs) == (env.verify_sandbox is not None)
+    assert ("logprobs" in info.needs) == bool(env.generation.get("logprobs"))
+    assert ("prompt logprobs" in info.needs) == (env.endpoint_type == "loglikelihood")
+    if isinstance(env, ByobEnvironment):
+        assert bool(info.cluster) == bool(env.definition.cluster_field)
+
+
+def test_listing_imports_no_benchmark():
+    script = (
+        "import sys\nfrom nel.cli.main import main\nassert main(['list']) == main(['list', '--json']) == 0\n"
+        "print(*(name for name in sys.modules if name.startswith(('nel.benchmarks', 'nel.scoring', 'nel.solvers'))))"
+    )
+    said = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True).stdout
+    assert said.splitlines()[-1] == ""
+
+
+def test_what_a_benchmark_needs_is_one_of_the_known_things():
+    with pytest.raises(ValueError, match="needs 'a GPU', which is none of judge"):
+        BenchmarkInfo(name="x", description="", location="m:x", needs=("a GPU",))
+    BenchmarkInfo(name="x", description="", location="m:x", needs=("judge", "extra worlds"))
 
 
 @pytest.mark.parametrize("name", OURS)

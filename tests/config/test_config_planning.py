@@ -23,8 +23,8 @@ def used_service(line):
     ("text", "message"),
     [
         (
-            minimal("    sandbox: {type: docker}\n"),
-            "config:9: benchmarks[0].sandbox.type: sandboxes of type docker are not",
+            minimal("    sandbox: {type: slurm}\n"),
+            "config:9: benchmarks[0].sandbox.type: sandboxes of type slurm are not",
         ),
         (minimal("cluster: {type: docker}\n"), "config:9: cluster.type: clusters of type docker are not available yet"),
         (
@@ -105,8 +105,8 @@ def test_what_can_be_done_or_is_not_used_is_planned(text):
 
 
 def test_a_sandbox_by_name_is_refused_where_it_is_used():
-    message = planned(minimal("    sandbox: box\nsandboxes: {box: {type: docker}}\n"))
-    assert message == "config:9: benchmarks[0].sandbox.type: sandboxes of type docker are not available yet"
+    message = planned(minimal("    sandbox: box\nsandboxes: {box: {type: slurm}}\n"))
+    assert message == "config:9: benchmarks[0].sandbox.type: sandboxes of type slurm are not available yet"
 
 
 def test_every_key_that_is_not_available_says_what_nel_does_by_its_default():
@@ -118,5 +118,9 @@ def test_every_key_that_is_not_available_says_what_nel_does_by_its_default():
 
 def test_what_is_available_now():
     types = {type_of(model) for model in all_models() if type_of(model) and not model.later}
+    sandboxes = {"none", "auto", "bwrap", "docker", "podman", "local"}
     measures = {"scorer", "judge", "pairwise_judge", "ensemble_judge", "reward_model", "custom"}
-    assert types == {"api", "llama_cpp", "vllm", "sglang", "trt_llm", "none", "simple", "custom", "local"} | measures
+    assert (
+        types
+        == {"api", "llama_cpp", "vllm", "sglang", "trt_llm", "simple", "loglikelihood", "custom"} | sandboxes | measures
+    )

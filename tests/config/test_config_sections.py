@@ -99,6 +99,8 @@ sandboxes:
   nothing: {type: none, capture_cmd: c, verify_timeout: 5}
   box: {type: docker, image: i, image_template: t, memory: 4g, cpus: 2, timeout: 60, concurrency: 4, network: none,
         container_env: {A: b}, capture_cmd: c, verify_timeout: 5, stateful: false, scrub_git_history: true}
+  bare: {type: bwrap, root: /r, memory: 1g, cpus: 1, network: none}
+  trusted: {type: local, isolation: none}
   node: {type: slurm, image: i, memory: 4g, cpus: 1, node_pool: gpu, slots_per_node: 2, concurrency: 4}
   sif: {type: apptainer, node_pool: gpu, sif_cache_dir: /c}
   cloud:

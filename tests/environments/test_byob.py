@@ -175,10 +175,9 @@ async def test_a_row_far_down_that_lacks_a_column_is_found_before_the_first_requ
     assert "{{question}}" in caught.value.hint
 
 
-async def test_a_null_in_a_row_is_found_when_the_row_is_reached():
-    env = await prepared(dataset=[*ROWS, {"question": None, "target": "x"}])
+async def test_a_null_in_a_row_is_found_before_the_first_problem():
     with pytest.raises(DataError, match=r"mine: rows, row 5: the prompt's field {question} is null"):
-        await env.seed(4)
+        await prepared(dataset=[*ROWS, {"question": None, "target": "x"}])
 
 
 async def test_preparing_twice_reads_the_data_once():

@@ -1,6 +1,7 @@
 """A data set of the hub: pinned, downloaded once, resumed, read offline, and refused with a way out."""
 
 import io
+import json
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -9,7 +10,8 @@ from hub_server import FakeHub
 from huggingface_hub import constants
 
 from nel.core.errors import DataError
-from nel.environments import get_environment
+from nel.environments import BenchmarkDefinition, ByobEnvironment, FewShot, get_environment
+from nel.environments.catalog import BUILT_IN
 from nel.environments.data import open_source
 from nel.environments.data.hub import HubAddress, choose_files
 
@@ -118,20 +120,85 @@ def test_an_interrupted_download_goes_on_where_it_stopped(hub, monkeypatch):
     monkeypatch.setattr(constants, "DOWNLOAD_CHUNK_SIZE", 10_000)
     big = b"".join(b'{"n": %d}\n' % number for number in range(20_000))
     hub.add("own/big", {"test.jsonl": big})
-    hub.cut_after = 100_000
+    hub.cuts = [100_000]
     source = opened("hf://own/big")
     assert len(source) == 20_000
     assert source.row(19_999) == {"n": 19_999}
     assert hub.ranges == ["bytes=100000-"]
 
 
-def test_what_the_hub_refuses_is_said_with_the_next_step(hub):
-    hub.add("own/gated", {"test.jsonl": b"{}"})
-    hub.add("own/open", {"test.jsonl": b"{}"})
+def test_after_a_download_that_was_given_up_only_the_missing_files_are_fetched(hub, monkeypatch):
+    hub.add("openai/gsm8k", GSM8K)
+    monkeypatch.setattr("time.sleep", lambda _: None)
+    hub.on_file = lambda file: hub.cuts.extend([0] * 20) if file.endswith("00001-of-00002.parquet") else None
+    with pytest.raises(DataError, match="could not be asked"):
+        opened(SPEC)
+    hub.on_file = lambda file: None
+    hub.cuts.clear()
+    hub.requests.clear()
+    assert len(opened(SPEC)) == 6
+    fetched = [line.rsplit("/", 1)[1] for line in hub.requests if line.startswith("GET /datasets")]
+    assert fetched == ["test-00001-of-00002.parquet"]
+
+
+def test_a_gated_data_set_opens_with_the_token_and_says_how_to_get_one(hub, monkeypatch):
+    hub.add("own/gated", {"test.jsonl": b'{"a": 1}'})
     hub.gated.add("own/gated")
-    with pytest.raises(DataError, match="gated") as caught:
+    with pytest.raises(DataError, match="the data set is gated") as caught:
         opened("hf://own/gated")
-    assert "HF_TOKEN" in caught.value.hint
+    assert "Accept its terms" in caught.value.hint
+    assert "/datasets/own/gated" in caught.value.hint
+    assert hub.tokens == []
+    monkeypatch.setenv("HF_TOKEN", hub.token)
+    assert opened("hf://own/gated").row(0) == {"a": 1}
+    monkeypatch.setenv("HF_TOKEN", "hf_another")
+    hub.add("own/gated", {"test.jsonl": b'{"a": 2}'})
+    with pytest.raises(DataError, match="could not be downloaded") as caught:
+        opened("hf://own/gated")  # where the hub's client falls back to the version that it has
+    assert "hf_another" not in str(caught.value)
+
+
+async def test_columns_that_have_changed_are_named_with_file_row_and_field(hub):
+    old = {"main/test-00000-of-00001.parquet": parquet([{"question": "1+1?", "answer": "so\n#### 2"}])}
+    new = {"main/test-00000-of-00001.parquet": parquet([{"problem": "1+1?", "answer": "so\n#### 2"}])}
+    pinned = hub.add("openai/gsm8k", old)
+    hub.add("openai/gsm8k", new)
+    env = get_environment("gsm8k", dataset={"revision": "main"})
+    with pytest.raises(DataError) as caught:
+        await env.prepare()
+    said = str(caught.value)
+    assert "main/test-00000-of-00001.parquet, row 1" in said
+    assert "question" in said
+    assert "problem" in said
+    env = get_environment("gsm8k", dataset={"revision": pinned})
+    await env.prepare()
+    assert await env.dataset_size() == 1
+    await env.close()
+
+
+async def test_examples_come_from_another_split_of_the_same_commit(hub):
+    solved = [{"question": f"{n}+1=", "answer": str(n + 1)} for n in range(4)]
+    files = {"test.jsonl": b'{"question": "9+9=", "answer": "18"}'}
+    files["dev.jsonl"] = b"".join(json.dumps(row).encode() + b"\n" for row in solved)
+    commit = hub.add("own/sums", files)
+    hub.add("own/sums", files | {"dev.jsonl": b'{"question": "new", "answer": "x"}'})
+    definition = BenchmarkDefinition(
+        name="sums",
+        dataset=f"hf://own/sums?revision={commit}",
+        prompt="{question}",
+        target_field="answer",
+        fewshot=FewShot(rows={"split": "dev"}, choice="first"),
+        num_fewshot=2,
+    )
+    env = ByobEnvironment(definition)
+    await env.prepare()
+    assert (await env.seed(0)).prompt == "0+1= 1\n\n1+1= 2\n\n9+9="
+    assert env.data_identity()["fewshot"]["revision"] == commit
+    await env.close()
+
+
+def test_what_the_hub_refuses_is_said_with_the_next_step(hub):
+    hub.add("own/open", {"test.jsonl": b"{}"})
     with pytest.raises(DataError, match="no such data set"):
         opened("hf://own/absent")
     with pytest.raises(DataError, match="no revision 'v9'"):
@@ -156,12 +223,14 @@ async def test_a_built_in_benchmark_reads_its_own_data_set_and_another_split(hub
     commit = hub.add(
         "openai/gsm8k",
         {"main/test-00000-of-00001.parquet": parquet(solved), "main/train-00000-of-00001.parquet": parquet(solved * 3)},
+        commit=BUILT_IN["gsm8k"].revision,
     )
+    hub.add("openai/gsm8k", {"main/test-00000-of-00001.parquet": parquet(solved * 9)})
     env = get_environment("gsm8k")
     await env.prepare()
     assert (await env.seed(0)).expected_answer == "2"
     assert (env.data_identity()["revision"], env.data_identity()["rows"]) == (commit, 1)
-    other = get_environment("gsm8k", dataset={"split": "train", "revision": commit})
+    other = get_environment("gsm8k", dataset={"split": "train"})
     await other.prepare()
     assert await other.dataset_size() == 3
     await env.close()

@@ -9,7 +9,7 @@ import pytest
 
 from nel.core.loading import load_file
 from nel.environments.grading import SLOW_SECONDS, ScorerCall, ScorerCode
-from nel.scoring import ScorerInput, exact_match, multichoice_regex
+from nel.scoring import VERSIONS, ScorerInput, exact_match, multichoice_regex
 
 SAMPLE = ScorerInput("x", "x")
 
@@ -80,19 +80,21 @@ def test_a_users_scorer_is_known_by_the_content_of_its_file(tmp_path):
 
 def test_the_built_in_scorers_that_a_file_names_count_with_their_versions(tmp_path):
     text = "from nel.scoring import exact_match, numeric_match\ndef s(sample):\n    return exact_match(sample)\n"
-    assert ScorerCode(scorer_in(tmp_path, text)).identity()["built_in"] == {"exact_match": "1", "numeric_match": "1"}
+    assert ScorerCode(scorer_in(tmp_path, text)).identity()["built_in"] == {
+        name: VERSIONS[name] for name in ("exact_match", "numeric_match")
+    }
 
 
 def test_a_built_in_scorer_is_known_by_its_version_alone():
     identity = ScorerCode(exact_match).identity()
     assert "code" not in identity
-    assert identity["built_in"]["exact_match"] == "1"
+    assert identity["built_in"]["exact_match"] == VERSIONS["exact_match"]
 
 
 def test_bound_arguments_are_part_of_what_a_scorer_is():
     five, six = (ScorerCode(partial(multichoice_regex, letters=letters)).identity() for letters in ("ABCDE", "ABCDEF"))
     assert five != six
-    assert five["built_in"]["multichoice_regex"] == "1"
+    assert five["built_in"]["multichoice_regex"] == VERSIONS["multichoice_regex"]
 
 
 def test_a_scorer_without_a_file_is_known_by_what_it_does():

@@ -19,4 +19,6 @@ def leave():
 
 
 if __name__ == "__main__":
-    serve({"endless": endless, "eat": eat, "leave": leave, "pid": os.getpid, "echo": lambda value: value}, memory=1 << 30)
+    serve(
+        {"endless": endless, "eat": eat, "leave": leave, "pid": os.getpid, "echo": lambda value: value}, memory=1 << 30
+    )

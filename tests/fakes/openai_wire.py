@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -24,6 +25,8 @@ class Answer:
     top_logprobs: Mapping[str, float] | None = None
     """Token to logprob for the first position."""
     refusal: str | None = None
+    prompt_logprob: Callable[[Sequence[str], int], float] = lambda tokens, at: -0.125
+    """What `echo` says of a prompt: the log-probability of its token number `at`; the first one has none."""
 
     @classmethod
     def of(cls, value: str | Mapping[str, Any] | Answer) -> Answer:
@@ -103,14 +106,27 @@ def chat_logprobs(answer: Answer, wanted: int) -> dict[str, Any]:
     return {"content": rows, "refusal": None}
 
 
-def completion_logprobs(answer: Answer, wanted: int) -> dict[str, Any]:
-    tokens = tokens_of(answer.content or "")
+def completion_logprobs(answer: Answer, wanted: int, prompt: str = "") -> dict[str, Any]:
+    """`prompt`: what is echoed in front of the answer; its tokens are words with the space before them."""
+    echoed = prompt_tokens(prompt)
+    said = tokens_of(answer.content or "")
+    values: list[float | None] = [answer.prompt_logprob(echoed, at) if at else None for at in range(len(echoed))]
+    tops: list[dict[str, float] | None] = [
+        None if value is None else {token: value, "~": -1.5} if value > -1.5 else {"~": -1.5, token: value}
+        for token, value in zip(echoed, values, strict=True)
+    ]
+    tokens = [*echoed, *said]
     return {
         "tokens": tokens,
-        "token_logprobs": [-0.125] * len(tokens),
-        "top_logprobs": [_tops(answer, at, token, wanted) for at, token in enumerate(tokens)],
-        "text_offset": list(range(0, 4 * len(tokens), 4)),
+        "token_logprobs": values + [-0.125] * len(said),
+        "top_logprobs": tops + [_tops(answer, at, token, wanted) for at, token in enumerate(said)],
+        "text_offset": [sum(map(len, tokens[:at])) for at in range(len(tokens))],
     }
+
+
+def prompt_tokens(prompt: str) -> list[str]:
+    """Words and signs, each with the space before it."""
+    return re.findall(r"\s?\w+|\s?[^\w\s]|\s", prompt)
 
 
 def chat_reply(body: Mapping[str, Any], answers: list[Answer], number: int) -> dict[str, Any]:
@@ -137,6 +153,7 @@ def chat_reply(body: Mapping[str, Any], answers: list[Answer], number: int) -> d
 
 def completion_reply(body: Mapping[str, Any], answers: list[Answer], number: int) -> dict[str, Any]:
     wanted = body.get("logprobs")
+    prompt = prompt_text(body) if body.get("echo") else ""
     return {
         "id": f"cmpl-{number}",
         "object": "text_completion",
@@ -145,8 +162,8 @@ def completion_reply(body: Mapping[str, Any], answers: list[Answer], number: int
         "choices": [
             {
                 "index": index,
-                "text": answer.content,
-                "logprobs": completion_logprobs(answer, wanted) if wanted else None,
+                "text": prompt + answer.content if prompt else answer.content,
+                "logprobs": completion_logprobs(answer, wanted, prompt) if wanted else None,
                 "finish_reason": _reason(answer),
             }
             for index, answer in enumerate(answers)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -17,6 +18,14 @@ BACKENDS = ("docker", "podman", "bwrap", "local")
 ISOLATED = ("docker", "podman", "bwrap")
 REQUIRED = ("docker", "bwrap") if os.environ.get("CI") else ()
 """What may not be skipped."""
+
+
+def ensure_image() -> str:
+    """The image of the tests, made of this machine's files where it is not there."""
+    subprocess.run([SCRIPTS / "docker-daemon", "start"], check=True)
+    if subprocess.run(["docker", "image", "inspect", IMAGE], capture_output=True, check=False).returncode:
+        subprocess.run([SCRIPTS / "base-image", IMAGE], check=True)
+    return IMAGE
 
 
 def mine(leftovers: list[Leftover]) -> list[Leftover]:

@@ -7,7 +7,7 @@ import subprocess
 from contextlib import asynccontextmanager
 
 import pytest
-from sandboxes import IMAGE, LIMITS, REQUIRED, SCRIPTS
+from sandboxes import IMAGE, LIMITS, REQUIRED, SCRIPTS, ensure_image
 
 from nel.sandbox.backends import get_backend
 from nel.sandbox.base import SandboxError, SandboxSpec
@@ -15,11 +15,8 @@ from nel.sandbox.base import SandboxError, SandboxSpec
 
 @pytest.fixture(scope="session")
 def image():
-    """The image of the tests, made of this machine's files."""
-    subprocess.run([SCRIPTS / "docker-daemon", "start"], check=True)
-    if subprocess.run(["docker", "image", "inspect", IMAGE], capture_output=True, check=False).returncode:
-        subprocess.run([SCRIPTS / "base-image", IMAGE], check=True)
-    return IMAGE
+    """The image of the tests."""
+    return ensure_image()
 
 
 @pytest.fixture(scope="session")

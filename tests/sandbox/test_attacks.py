@@ -12,7 +12,7 @@ import os
 import threading
 
 import pytest
-from sandboxes import IMAGE, LIMITS, on_isolated
+from sandboxes import IMAGE, LIMITS, on, on_isolated
 
 from nel.sandbox.backends import get_backend
 from nel.sandbox.base import OutsideEndpoint, SandboxError, SandboxSpec
@@ -56,7 +56,7 @@ def test_a_full_disk_is_the_sandboxes_own(opened):
     assert after.stdout == b"alive\n"
 
 
-@on_isolated
+@on
 def test_endless_output_is_cut_and_ended(opened):
     found, after = attack(opened, "yes", time_limit=2)
     assert (found.timed_out, found.truncated) == (True, True)

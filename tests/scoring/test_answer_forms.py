@@ -102,7 +102,13 @@ MATH = ["18", "-3", "0.25", r"\frac{1}{2}", r"2\sqrt{3}", "(1, 3)", "x+1", r"\{1
 
 
 @fast
-@given(st.sampled_from(MATH), st.sampled_from(MATH), st.sampled_from(WRAPPERS), st.sampled_from(FORMS[1:]), st.sampled_from(TAILS))
+@given(
+    st.sampled_from(MATH),
+    st.sampled_from(MATH),
+    st.sampled_from(WRAPPERS),
+    st.sampled_from(FORMS[1:]),
+    st.sampled_from(TAILS),
+)
 def test_wrapping_a_mathematical_answer_keeps_its_verdict(answer, gold, wrapper, form, tail):
     reply = form.replace("{}", wrapper.format(answer).strip()) + tail
     assert math_match(ScorerInput(reply, gold))["correct"] is (answer == gold)
@@ -115,7 +121,10 @@ def test_a_mathematical_answer_may_be_the_whole_reply(answer, wrapper, tail):
 
 
 @fast
-@given(st.sampled_from(["", " ", "\n\u200b", "I do not know.", "Sorry", "Let me think about it", "?", "$$", "\\boxed{}"]), st.sampled_from(MATH))
+@given(
+    st.sampled_from(["", " ", "\n\u200b", "I do not know.", "Sorry", "Let me think about it", "?", "$$", "\\boxed{}"]),
+    st.sampled_from(MATH),
+)
 def test_an_empty_or_unrelated_reply_is_never_correct(reply, gold):
     assert not math_match(ScorerInput(reply, gold))["correct"]
     assert not answer_line(ScorerInput(reply, gold))["correct"]

@@ -26,7 +26,11 @@ OTHER = "def sub(a, b):\n    return a - b\n"
         (f"```python\n{ADD}", ADD, "entry point"),
         (f"{ADD}```", ADD, "entry point"),
         ("```python\nadd = lambda a, b: a + b\n```", "add = lambda a, b: a + b\n", "entry point"),
-        ("```python\nclass S:\n    def add(self):\n        pass\n```", "class S:\n    def add(self):\n        pass\n", "entry point"),
+        (
+            "```python\nclass S:\n    def add(self):\n        pass\n```",
+            "class S:\n    def add(self):\n        pass\n",
+            "entry point",
+        ),
         (f"```python\n{OTHER}```", OTHER, "block"),
         (f"```python\n{OTHER}```\n```bash\npip install x\n```", OTHER, "block"),
         (ADD, ADD.rstrip("\n"), "raw code"),
@@ -70,7 +74,10 @@ def test_a_blank_reply_holds_no_program(reply):
 
 
 @settings(deadline=None, max_examples=60)
-@given(st.text(max_size=80).filter(lambda text: "`" not in text and "~" not in text and "\r" not in text), st.sampled_from(["", "python", "py"]))
+@given(
+    st.text(max_size=80).filter(lambda text: "`" not in text and "~" not in text and "\r" not in text),
+    st.sampled_from(["", "python", "py"]),
+)
 def test_words_around_the_block_do_not_matter(words, tag):
     assert extract_code(f"{words}\n```{tag}\n{ADD}```\n{words}", "add").text == ADD
 
@@ -84,7 +91,10 @@ def test_every_reply_gets_an_answer_in_place(reply):
         assert 0 <= found.start <= found.end <= len(reply)
 
 
-@pytest.mark.parametrize("piece", ["```\n", "```python\n", '```\n"""\n', "def add(", "x = ", "a" * 50, "`", " ", "~~~", "\n", "int add(", "if x"])
+@pytest.mark.parametrize(
+    "piece",
+    ["```\n", "```python\n", '```\n"""\n', "def add(", "x = ", "a" * 50, "`", " ", "~~~", "\n", "int add(", "if x"],
+)
 def test_a_megabyte_is_read_in_bounded_time(piece):
     begin = time.process_time()
     extract_code(piece * (1_000_000 // len(piece)), "add")

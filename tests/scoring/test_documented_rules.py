@@ -10,7 +10,9 @@ import pytest
 from nel.scoring import extract_choice, extract_code, extract_json, extract_line, extract_math, extract_number
 
 PAGE = Path(__file__).parents[2] / "docs" / "scoring.md"
-ROW = re.compile(r"\| `(?P<extractor>\w+)` \| (?P<rule>[\w ]+) \| (?P<ticks>`+) ?(?P<reply>.+?) ?(?P=ticks) \| (?P<answer>.+) \|")
+ROW = re.compile(
+    r"\| `(?P<extractor>\w+)` \| (?P<rule>[\w ]+) \| (?P<ticks>`+) ?(?P<reply>.+?) ?(?P=ticks) \| (?P<answer>.+) \|"
+)
 EXTRACTORS = {
     "number": (extract_number, Fraction, lambda found: found.value),
     "choice": (extract_choice, str, lambda found: found.text),
@@ -19,7 +21,11 @@ EXTRACTORS = {
     "code": (lambda reply: extract_code(reply, "f"), str, lambda found: found.text.strip()),
     "json": (extract_json, json.loads, lambda found: found.value),
 }
-ROWS = [ROW.fullmatch(line).groupdict() for line in PAGE.read_text().splitlines() if re.match(r"\| `(?:%s)` \|" % "|".join(EXTRACTORS), line)]
+ROWS = [
+    ROW.fullmatch(line).groupdict()
+    for line in PAGE.read_text().splitlines()
+    if re.match(r"\| `(?:%s)` \|" % "|".join(EXTRACTORS), line)
+]
 
 
 def test_the_table_has_every_extractor():

@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 from nel.scoring import ScorerInput, extract_json, json_schema_match, validate_json_schema
 
 VALUES = st.recursive(
-    st.none() | st.booleans() | st.integers(-(10**9), 10**9) | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+    st.none()
+    | st.booleans()
+    | st.integers(-(10**9), 10**9)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(),
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=4),
     max_leaves=12,
 )
@@ -35,14 +39,19 @@ def test_json_is_found(reply, value, rule):
     assert (found.value, found.rule) == (value, rule)
 
 
-@pytest.mark.parametrize("reply", ["", "none here", "NaN", '{"a": NaN}', '{"a": Infinity}', '{"a": 1e999}', "{'a': 1}", '{"a": 1'])
+@pytest.mark.parametrize(
+    "reply", ["", "none here", "NaN", '{"a": NaN}', '{"a": Infinity}', '{"a": 1e999}', "{'a': 1}", '{"a": 1']
+)
 def test_what_is_no_json_is_not_found(reply):
     found = extract_json(reply)
     assert found is None or not isinstance(found.value, dict | float)
 
 
 @settings(deadline=None, max_examples=60)
-@given(VALUES.filter(lambda value: isinstance(value, dict | list)), st.sampled_from(["{}", "```json\n{}\n```", "So:\n\n{}\n", "ok {} ok"]))
+@given(
+    VALUES.filter(lambda value: isinstance(value, dict | list)),
+    st.sampled_from(["{}", "```json\n{}\n```", "So:\n\n{}\n", "ok {} ok"]),
+)
 def test_every_json_value_is_found_whatever_surrounds_it(value, frame):
     assert extract_json(frame.replace("{}", json.dumps(value))).value == value
 
@@ -116,7 +125,19 @@ def test_formats_are_checked(name, good, bad):
 
 
 @settings(deadline=None, max_examples=60)
-@given(VALUES, st.sampled_from([{"type": "object"}, {"uniqueItems": True}, {"items": {"type": "number"}}, {"minProperties": 1}, {"not": {"type": "string"}}, {"enum": [1, "a", None]}]))
+@given(
+    VALUES,
+    st.sampled_from(
+        [
+            {"type": "object"},
+            {"uniqueItems": True},
+            {"items": {"type": "number"}},
+            {"minProperties": 1},
+            {"not": {"type": "string"}},
+            {"enum": [1, "a", None]},
+        ]
+    ),
+)
 def test_verdicts_are_those_of_the_reference_library(value, schema):
     assert (validate_json_schema(value, schema) == []) is jsonschema.Draft202012Validator(schema).is_valid(value)
 

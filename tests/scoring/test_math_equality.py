@@ -149,7 +149,9 @@ def test_the_order_of_a_list_counts_where_the_task_says_so():
     assert math_equal(r"\{2, 3\}", r"\{3, 2\}", ordered=True)
 
 
-@pytest.mark.parametrize("gold", ["A", "5", r"\frac{1}{2}", "(1,3)", r"\sin x", "even", r"\begin{pmatrix}1\\2\end{pmatrix}"])
+@pytest.mark.parametrize(
+    "gold", ["A", "5", r"\frac{1}{2}", "(1,3)", r"\sin x", "even", r"\begin{pmatrix}1\\2\end{pmatrix}"]
+)
 def test_a_gold_answer_that_can_be_read_passes(gold):
     check_gold(gold)
 

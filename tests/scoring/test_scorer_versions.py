@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from source_digest import source_digest
 
-from nel.scoring import choice, extract, numbers, scorers, text
+from nel.scoring import choice, extract, likelihood, numbers, scorers, text
 
 PINS = Path(__file__).with_name("scorer_pins.json")
 
@@ -22,6 +22,7 @@ CODE = {
     "fuzzy_match": (scorers.fuzzy_match, scorers._affirms, *_SHARED),
     "multichoice_regex": (scorers.multichoice_regex, scorers._gold_letter, choice, extract, numbers, *_SHARED),
     "answer_line": (scorers.answer_line, scorers._same_answer, scorers._same_tokens, extract, numbers, *_SHARED),
+    "likeliest_option": (likelihood,),
     "numeric_match": (scorers.numeric_match, scorers._gold_number, extract, numbers, *_SHARED),
 }
 

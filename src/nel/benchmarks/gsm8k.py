@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from nel.environments.decorators import benchmark, scorer
+from nel.environments.self_test import SelfTest
 from nel.scoring import ScorerInput, numeric_match
 
 PROMPT = """\
@@ -24,10 +25,21 @@ def with_gold(row: dict[str, Any], _idx: int, _rng: Random) -> dict[str, Any]:
 
 @benchmark(
     name="gsm8k",
-    dataset="hf://openai/gsm8k?config=main&split=test",
+    dataset="hf://openai/gsm8k?config=main&split=test&revision=e53f048856ff4f594e959d75785d2c2d37b678ee",
     prompt=PROMPT,
     target_field="gold",
     prepare_row=with_gold,
+    self_test=SelfTest(
+        rows=[
+            {
+                "question": f"Ann has {a} apples and buys {b}. How many?",
+                "answer": f"{a}+{b}=<<{a}+{b}={n}>>{n}\n#### {n:,}",
+            }
+            for a, b in ((2, 3), (40, 2), (600, 500), (7, 0))
+            for n in (a + b,)
+        ],
+        answer=lambda problem: f"Adding them up.\nThe answer is {problem.expected_answer}.",
+    ),
 )
 @scorer
 def gsm8k(sample: ScorerInput) -> dict[str, Any]:

@@ -6,6 +6,7 @@ from random import Random
 from typing import Any
 
 from nel.environments.decorators import benchmark, scorer
+from nel.environments.self_test import SelfTest
 from nel.scoring import ScorerInput, multichoice_regex
 
 LETTERS = "ABCD"
@@ -31,11 +32,20 @@ def with_letter(row: dict[str, Any], _idx: int, _rng: Random) -> dict[str, Any]:
 
 @benchmark(
     name="mmlu",
-    dataset="hf://cais/mmlu?config=all&split=test",
+    dataset="hf://cais/mmlu?config=all&split=test&revision=c30699e8356da336a370243923dbaf21066bb9fe",
     prompt=PROMPT,
     target_field="gold",
     prepare_row=with_letter,
     category_field="subject",
+    self_test=SelfTest(
+        rows=[
+            {"question": "Which is a metal?", "subject": "s", "choices": ["tin", "ice", "air", "oak"], "answer": 0},
+            {"question": "Which is a gas?", "subject": "s", "choices": ["tin", "air", "ice", "oak"], "answer": 1},
+            {"question": "Which is a wood?", "subject": "s", "choices": ["tin", "air", "oak", "ice"], "answer": 2},
+            {"question": "Which is cold?", "subject": "s", "choices": ["tin", "air", "oak", "ice"], "answer": 3},
+        ],
+        answer=lambda problem: f"Let me think.\nAnswer: {problem.expected_answer}",
+    ),
 )
 @scorer
 def mmlu(sample: ScorerInput) -> dict[str, Any]:

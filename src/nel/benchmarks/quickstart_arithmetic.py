@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nel.environments.decorators import benchmark, scorer
+from nel.environments.self_test import SelfTest
 from nel.scoring import ScorerInput, numeric_match
 
 
@@ -15,6 +16,7 @@ from nel.scoring import ScorerInput, numeric_match
     target_field="answer",
     category_field="kind",
     generation={"temperature": 0.0, "max_tokens": 24},
+    self_test=SelfTest(rows="data/quickstart_arithmetic.jsonl", answer=lambda problem: f"{problem.expected_answer}."),
 )
 @scorer
 def quickstart_arithmetic(sample: ScorerInput) -> dict[str, Any]:

@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from nel.environments.base import SeedResult
 from nel.environments.decorators import benchmark, scorer
+from nel.environments.self_test import SelfTest
+from nel.observability.records import ModelResponse
 from nel.scoring import ScorerInput
 
 LETTERS = "ABCD"
@@ -23,6 +26,12 @@ D. {choices[3]}
 Answer:"""
 
 
+def likeliest(_problem: SeedResult, letter: str) -> ModelResponse:
+    """The response of a model that finds `letter` the likeliest next token."""
+    options = [{"token": f" {option}", "logprob": -0.5 if option == letter else -2.5} for option in LETTERS]
+    return ModelResponse(content=letter, logprobs=[{"token": letter, "logprob": -0.5, "top_logprobs": options}])
+
+
 @benchmark(
     name="quickstart_choice",
     dataset="data/quickstart_choice.jsonl",
@@ -30,6 +39,11 @@ Answer:"""
     target_field="answer",
     category_field="topic",
     generation={"temperature": 0.0, "max_tokens": 1, "logprobs": True, "top_logprobs": 20},
+    self_test=SelfTest(
+        rows="data/quickstart_choice.jsonl",
+        answer=lambda problem: str(problem.expected_answer),
+        model_response=likeliest,
+    ),
 )
 @scorer
 def quickstart_choice(sample: ScorerInput) -> dict[str, Any]:

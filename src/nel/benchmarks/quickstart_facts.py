@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from nel.environments.decorators import benchmark, scorer
+from nel.environments.self_test import SelfTest
 from nel.scoring import ScorerInput, fuzzy_match
 
 
@@ -15,6 +16,9 @@ from nel.scoring import ScorerInput, fuzzy_match
     target_field="answers",
     category_field="topic",
     generation={"temperature": 0.0, "max_tokens": 32},
+    self_test=SelfTest(
+        rows="data/quickstart_facts.jsonl", answer=lambda problem: f"It is {problem.expected_answer[-1]}."
+    ),
 )
 @scorer
 def quickstart_facts(sample: ScorerInput) -> dict[str, Any]:

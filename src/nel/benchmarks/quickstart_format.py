@@ -8,6 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 from nel.environments.decorators import benchmark, scorer
+from nel.environments.self_test import SelfTest
 from nel.scoring import ScorerInput
 
 
@@ -105,6 +106,21 @@ CHECKS: dict[str, Callable[..., bool]] = {
 }
 
 
+_EXAMPLES: tuple[tuple[dict[str, Any], str], ...] = (
+    ({"name": "one_word"}, "Otter."),
+    ({"name": "one_sentence"}, "Rivers run to the sea."),
+    ({"name": "only_number"}, "42"),
+    ({"name": "upper_case"}, "ALL OF IT, LOUD"),
+    ({"name": "bullets", "count": 2}, "- one\n- two"),
+    ({"name": "numbered", "count": 2}, "1. one\n2. two"),
+    ({"name": "json_object", "keys": ["name"]}, '{"name": "Ann"}'),
+    ({"name": "mentions", "words": ["salt", "pepper"]}, "Pepper, and some salt"),
+    ({"name": "begins_with", "start": "Dear"}, "Dear Ann, all is well"),
+    ({"name": "ends_with", "end": "The end"}, "So it was. The end"),
+)
+"""Checks, each with a reply that passes it and none of the others."""
+
+
 @benchmark(
     name="quickstart_format",
     dataset="data/quickstart_format.jsonl",
@@ -112,6 +128,10 @@ CHECKS: dict[str, Callable[..., bool]] = {
     target_field="check",
     category_field="kind",
     generation={"temperature": 0.0, "max_tokens": 64},
+    self_test=SelfTest(
+        rows=[{"instruction": f"Example {reply!r}", "check": check, "kind": "example"} for check, reply in _EXAMPLES],
+        answer=lambda problem: next(reply for check, reply in _EXAMPLES if check == problem.expected_answer),
+    ),
 )
 @scorer
 def quickstart_format(sample: ScorerInput) -> dict[str, Any]:

@@ -25,6 +25,7 @@ COMMANDS = {
     "view": Entry("nel.cli.view:view", "Show runs in the browser: samples, comparisons, runs in progress."),
     "validate": Entry("nel.cli.validate:validate", "Try a few problems end to end before a long run."),
     "judge": Entry("nel.cli.judge:group", "Check judges before their scores are trusted."),
+    "sandbox": Entry("nel.cli.sandbox:group", "Look at sandboxes, and clean up after runs that were killed."),
     "config": Entry("nel.cli.config:group", "Check and print configs; set the user's defaults."),
     "doctor": Entry("nel.cli.doctor:doctor", "Tell what is installed, reachable and missing."),
 }

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from nel.cli.options import json_option, override_option, verbose_option
 from nel.cli.output import print_json
@@ -22,12 +23,18 @@ _LINES = 12
 
 
 @click.command()
-@click.argument("config", required=False, type=click.Path(path_type=Path))
+@click.argument("config", metavar="[CONFIG]", nargs=-1, type=click.Path(path_type=Path))
 @quick_options(amounts=False)
 @click.option(
     "--samples", "-s", type=click.IntRange(min=1), default=5, show_default=True, help="Problems of each benchmark."
 )
 @click.option("--full", is_flag=True, help="Show questions and answers whole.")
+@click.option(
+    "--self-test",
+    "is_self_test",
+    is_flag=True,
+    help="Test how benchmarks grade, without a model: the arguments are their names, or `all`.",
+)
 @override_option
 @json_option
 @verbose_option
@@ -35,9 +42,10 @@ _LINES = 12
 def validate(
     ctx: click.Context,
     /,
-    config: Path | None,
+    config: tuple[Path, ...],
     samples: int,
     full: bool,
+    is_self_test: bool,
     override: tuple[str, ...],
     as_json: bool,
     **quick: Any,
@@ -46,17 +54,23 @@ def validate(
 
     Everything is as in the run itself: prompts, parameters, extraction and scorers. Only the directory is a temporary
     one. A low score is no failure; the exit code is 1 when a benchmark could not be measured at all.
+
+    With --self-test no model is asked: benchmarks grade their own example rows, and replies that are right, empty or
+    meant for another row must get what they are worth.
     """
-    if (config is None) == (not quick["bench"]):
+    if is_self_test:
+        return _self_test(ctx, [str(name) for name in config], as_json=as_json)
+    if len(config) > 1 or bool(config) == bool(quick["bench"]):
         raise click.UsageError("Give either a config file, or --bench NAME --model-url URL.", ctx=ctx)
-    if config is not None:
+    path = config[0] if config else None
+    if path is not None:
         refuse_quick_flags(ctx)
 
     from nel.orchestration.suite import run_local
     from nel.reporting.run_view import open_run
 
     with tempfile.TemporaryDirectory(prefix="nel-validate-") as folder:
-        loaded = _loaded(config, quick, override, samples, folder)
+        loaded = _loaded(path, quick, override, samples, folder)
         result = run_local(loaded)
         view = open_run(result.run_dir, unfinished=True)
         cells = [_tried(view, cell) for cell in view.cells()]
@@ -69,6 +83,19 @@ def validate(
             click.echo(f"error: {place}: {reason}", err=True)
     measured = bool(cells) and all(cell["scored"] for cell in cells) and not result.failed
     return 0 if measured else 1
+
+
+def _self_test(ctx: click.Context, names: list[str], *, as_json: bool) -> int:
+    from nel.cli.self_test import self_test
+
+    if not names:
+        raise click.UsageError("Name the benchmarks to test, or `all`: nel validate --self-test all", ctx=ctx)
+    for parameter in ctx.command.params:
+        name = str(parameter.name)
+        given = ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if given and name not in {"config", "is_self_test", "as_json"}:
+            raise click.UsageError(f"{parameter.opts[0]} says nothing to --self-test, which asks no model.", ctx=ctx)
+    return self_test(names, as_json=as_json)
 
 
 def _loaded(

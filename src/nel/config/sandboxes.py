@@ -2,28 +2,81 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from nel.config.base import Count, Int, Model, Name, Port, Positive, key, refusal
+from nel.config.base import Also, Count, Int, Model, Name, Port, Positive, key, refusal
+
+_MEMORY = re.compile(r"(?P<number>\d+(?:\.\d+)?)(?P<unit>[kmgtKMGT]?)(?:i?[bB])?")
+
+
+def _bytes(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | str) or _MEMORY.fullmatch(str(value)) is None:
+        raise refusal("is a number of bytes, or a number with k, m or g, such as 4g")
+    return str(value)
+
+
+Memory = Annotated[str, BeforeValidator(_bytes), Also({"type": "integer"})]
+
+
+def memory_bytes(value: str) -> int:
+    """The bytes of a memory limit."""
+    found = _MEMORY.fullmatch(value)
+    assert found is not None
+    return int(float(found["number"]) * 1024 ** " kmgt".index(found["unit"].lower() or " "))
 
 
 class SandboxBase(Model):
     """What every sandbox has."""
 
-    capture_cmd: str | None = key(None, "Command that takes the work out of the sandbox.")
-    verify_timeout: Positive = key(600.0, "Seconds for verification.")
-    stateful: bool = key(False, "Verify in the sandbox that the work was done in; `capture_cmd` is then not used.")
-    scrub_git_history: bool = key(False, "Remove everything but the present commit before an agent starts.")
+    capture_cmd: str | None = key(None, "Command that takes the work out of the sandbox.", later=True)
+    verify_timeout: Positive = key(600.0, "Seconds for verification.", later=True)
+    stateful: bool = key(
+        False, "Verify in the sandbox that the work was done in; `capture_cmd` is then not used.", later=True
+    )
+    scrub_git_history: bool = key(False, "Remove everything but the present commit before an agent starts.", later=True)
 
 
 class ImageSandbox(SandboxBase):
     """A sandbox made from an image."""
 
-    image: str | None = key(None, "Image for problems that name none.")
-    image_template: str | None = key(None, "Image by the problem's fields.")
+    image: str | None = key(None, "Image for problems that name none; for checks of Python code `python:3.12-slim`.")
+    image_template: str | None = key(None, "Image by the problem's fields.", later=True)
     timeout: Positive = key(1800.0, "Deprecated; the benchmark's `timeout` holds.")
+    concurrency: Count = key(4, "Sandboxes at once.")
+    container_env: dict[str, str] = key(dict, "Environment variables inside.")
+
+
+class HostSandbox(SandboxBase):
+    """A sandbox made from what is on this machine."""
+
+    memory: Memory = key("4g", "Memory limit: bytes, or a number with k, m or g.")
+    cpus: Positive = key(2.0, "Processor limit.")
+    concurrency: Count = key(4, "Sandboxes at once.")
+    container_env: dict[str, str] = key(dict, "Environment variables inside.")
+
+
+class AutoSandbox(HostSandbox):
+    """The best of this machine: bubblewrap where no image is asked for, else Docker or podman."""
+
+    type: Literal["auto"] = key(..., "The best that this machine offers; never one without isolation.")
+
+
+class BwrapSandbox(HostSandbox):
+    """Namespaces through bubblewrap: no daemon and no image."""
+
+    type: Literal["bwrap"] = key(..., "Namespaces through bubblewrap: no daemon and no image.")
+    root: str | None = key(None, "Folder of an unpacked root, instead of this machine's `/usr`.")
+    network: Literal["none", "host"] = key("none", "Its network.")
+
+
+class LocalSandbox(SandboxBase):
+    """A folder on this machine, without isolation: for trusted code."""
+
+    type: Literal["local"] = key(..., "A folder on this machine, without isolation.")
+    isolation: Literal["none"] = key(..., "Must be said: what runs can read and change all that you can.")
     concurrency: Count = key(4, "Sandboxes at once.")
     container_env: dict[str, str] = key(dict, "Environment variables inside.")
 
@@ -34,14 +87,26 @@ class NoSandbox(SandboxBase):
     type: Literal["none"] = key(..., "None: answers are only texts.")
 
 
-class DockerSandbox(ImageSandbox):
+class ContainerSandbox(ImageSandbox):
+    """What containers on this machine share."""
+
+    memory: Memory = key("4g", "Memory limit: bytes, or a number with k, m or g.")
+    cpus: Positive = key(2.0, "Processor limit.")
+    network: Literal["bridge", "host", "internal", "none"] = key(
+        "bridge", "Its network; a check of code has none, whatever stands here."
+    )
+
+
+class DockerSandbox(ContainerSandbox):
     """A container on this machine."""
 
-    later: ClassVar[str] = "sandboxes of type docker"
     type: Literal["docker"] = key(..., "A container on this machine.")
-    memory: str = key("4g", "Memory limit.")
-    cpus: Positive = key(2.0, "Processor limit.")
-    network: Literal["bridge", "host", "none"] = key("bridge", "Its network.")
+
+
+class PodmanSandbox(ContainerSandbox):
+    """A container on this machine, through podman."""
+
+    type: Literal["podman"] = key(..., "A container on this machine, through podman.")
 
 
 class SlurmSandboxBase(ImageSandbox):
@@ -119,15 +184,24 @@ class EcsFargateSandbox(ImageSandbox):
 
 
 class CustomSandbox(Model):
-    """A sandbox of one's own class."""
+    """A sandbox backend of one's own class."""
 
-    later: ClassVar[str] = "sandboxes of type custom"
-    type: Literal["custom"] = key(..., "A sandbox of one's own class.")
-    class_path: Name = key(..., "module:Class.")
-    config: dict[str, Any] = key(dict, "Its settings.")
+    type: Literal["custom"] = key(..., "A sandbox backend of one's own class.")
+    class_path: Name = key(..., "module:Class or file.py:Class of a SandboxBackend, or the name of an entry point.")
+    config: dict[str, Any] = key(dict, "Its settings, given to the class by name.")
+    concurrency: Count = key(4, "Sandboxes at once.")
 
 
 Sandbox = Annotated[
-    NoSandbox | DockerSandbox | SlurmSandbox | ApptainerSandbox | EcsFargateSandbox | CustomSandbox,
+    NoSandbox
+    | AutoSandbox
+    | BwrapSandbox
+    | DockerSandbox
+    | PodmanSandbox
+    | LocalSandbox
+    | SlurmSandbox
+    | ApptainerSandbox
+    | EcsFargateSandbox
+    | CustomSandbox,
     Field(discriminator="type"),
 ]

@@ -22,6 +22,14 @@ class SimpleSolver(Model):
     image_detail: Literal["auto", "low", "high"] = key("auto", "How closely a model looks at images.")
 
 
+class LoglikelihoodSolver(Model):
+    """Decides among a problem's options by their log-likelihood: one text completion with `echo` for each option."""
+
+    type: Literal["loglikelihood"] = key(..., "Decides by the log-likelihood of each option.")
+    service: Name = key(..., "Service that answers: text completions that return the prompt's log-probabilities.")
+    system_prompt: str | None = key(None, "Stands before the prompt; replaces the benchmark's system prompt.")
+
+
 class CustomSolver(Model):
     """A solver of one's own class."""
 
@@ -145,6 +153,7 @@ class OracleSolver(Model):
 
 Solver = Annotated[
     SimpleSolver
+    | LoglikelihoodSolver
     | CustomSolver
     | HarborSolver
     | AgentSolver

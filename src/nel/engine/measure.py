@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
+from nel.core.errors import AttemptError, NelError
 from nel.environments.base import EvalEnvironment, VerifyResult
 from nel.observability.records import AttemptRecord, ModelErrorInfo, Outcome, ScoreRecord
 
@@ -56,8 +57,10 @@ async def measure(
         verdict = VerifyResult(
             reward=None,
             outcome=Outcome.ERROR,
-            failure_category="scorer_error",
-            scoring_details={"error": f"{type(failure).__name__}: {failure}"},
+            failure_category=failure.category if isinstance(failure, AttemptError) else "scorer_error",
+            scoring_details={
+                "error": failure.message if isinstance(failure, NelError) else f"{type(failure).__name__}: {failure}"
+            },
         )
     verify_ms = round((time.perf_counter() - begin) * 1000, 3)
     scored = verdict.outcome is Outcome.SCORED

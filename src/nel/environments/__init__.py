@@ -10,14 +10,20 @@ if TYPE_CHECKING:
     from nel.environments.catalog import BenchmarkInfo
     from nel.environments.decorators import benchmark, register, scorer
     from nel.environments.definition import BenchmarkDefinition
+    from nel.environments.fewshot import FewShot
     from nel.environments.registry import get_environment, list_benchmarks
+    from nel.environments.rows import SkipRow
+    from nel.environments.self_test import SelfTest
 
 __all__ = [
     "BenchmarkDefinition",
     "BenchmarkInfo",
     "ByobEnvironment",
     "EvalEnvironment",
+    "FewShot",
     "SeedResult",
+    "SelfTest",
+    "SkipRow",
     "VerifyResult",
     "benchmark",
     "get_environment",
@@ -33,7 +39,10 @@ __getattr__, __dir__ = lazy_export(
         "BenchmarkInfo": "nel.environments.catalog",
         "ByobEnvironment": "nel.environments.byob",
         "EvalEnvironment": "nel.environments.base",
+        "FewShot": "nel.environments.fewshot",
         "SeedResult": "nel.environments.base",
+        "SelfTest": "nel.environments.self_test",
+        "SkipRow": "nel.environments.rows",
         "VerifyResult": "nel.environments.base",
         "benchmark": "nel.environments.decorators",
         "get_environment": "nel.environments.registry",

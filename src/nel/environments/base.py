@@ -9,9 +9,13 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from nel.observability.records import AttemptRecord, MetricScore, ModelResponse, Outcome
+from nel.sandbox.base import SandboxSpec
+
+if TYPE_CHECKING:
+    from nel.environments.self_test import SelfTest
 
 
 @dataclass(slots=True, kw_only=True)
@@ -67,11 +71,15 @@ class EvalEnvironment(ABC):
     generation: Mapping[str, Any] = {}
     """What the problems need to be sent (`max_tokens`, `logprobs`, ...), under the user's own parameters."""
     endpoint_type: str = "chat"
-    """`chat` or `completions`: what the prompts are written for; checked against the service before the first
-    request."""
+    """What the prompts are written for: `chat`, `completions`, or `loglikelihood` (text completions that decide by how
+    likely each of `metadata["options"]` is); checked against the service before the first request."""
 
     may_need_judge: bool = False
     """Whether its verdicts may ask for a judge (`nel.scoring.needs_judge`); refused at planning where there is none."""
+    verify_sandbox: SandboxSpec | None = None
+    """What `verify` needs to run in, where it runs what a model wrote; the configuration may narrow it."""
+    self_test: SelfTest | None = None
+    """Rows and right replies that `nel validate --self-test` grades; the constructor then takes `dataset`."""
 
     async def prepare(self) -> None:
         """Load what `dataset_size` and `seed` need; called once, before either."""
@@ -111,6 +119,10 @@ class EvalEnvironment(ABC):
         """The verdict on an attempt that the same scorers measured before, but not completely: `earlier` has what they
         said, by metric. By default all is measured anew."""
         return await self.verify_attempt(attempt, response, expected)
+
+    def sandbox_specs(self) -> list[SandboxSpec] | None:
+        """Every kind of sandbox that the benchmark's problems and verdicts need; None where they need none."""
+        return [self.verify_sandbox] if self.verify_sandbox is not None else None
 
     def scoring_identity(self) -> dict[str, Any]:
         """What `verify` depends on beside the answer and the expected one: scorer names, versions, code digests.

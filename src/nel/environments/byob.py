@@ -4,18 +4,19 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
-from hashlib import sha256
 from pathlib import Path
-from random import Random
 from typing import Any
 
 from nel.core.contract import canonical_json
-from nel.core.errors import DataError, NelError
+from nel.core.errors import DataError
 from nel.environments.base import EvalEnvironment, SeedResult, VerifyResult
-from nel.environments.data import DataSource, Row, open_source, replaced
+from nel.environments.data import DataSpec, Row, is_on_hub, open_source, replaced
 from nel.environments.definition import BenchmarkDefinition
+from nel.environments.fewshot import Example, Examples, FewShot
 from nel.environments.grading import ScorerCall, ScorerCode
 from nel.environments.requirements import check_requirements
+from nel.environments.row_check import KeptRows, check_rows
+from nel.environments.rows import PreparedRows, SkipRow
 from nel.environments.template import (
     FieldError,
     FormatTemplate,
@@ -53,57 +54,94 @@ class ByobEnvironment(EvalEnvironment):
         self.name = definition.name
         self.version = definition.version
         self.endpoint_type = definition.endpoint_type
+        self.verify_sandbox = definition.sandbox
         self.generation = dict(definition.generation)
         self._scorer = definition.scorer or exact_match
         self._score = ScorerCall(self._scorer)
         self._code = ScorerCode(self._scorer)
         self.may_need_judge = self._code.uses("needs_judge")
         self._dataset = dataset
-        self._source: DataSource | None = None
+        self._rows: PreparedRows | None = None
+        self._kept: KeptRows | None = None
+        self._examples: Examples | None = None
         self._data_identity: dict[str, Any] = {}
         self._template: Template = FormatTemplate("")
 
     async def prepare(self) -> None:
-        """Index the data, compile the prompt, and check that both fit.
+        """Index the data, compile the prompt, and put every row as a problem once.
 
-        `DataError` names the first row that lacks a column which prompt, target or mapping need.
+        `DataError` names the first row that cannot be asked: that lacks a column which prompt, target or mapping need,
+        whose values are null or of another kind than in the rows before, whose id an earlier row has. With
+        `bad_rows="exclude"` such rows are set aside and counted instead.
         """
-        if self._source is not None:
+        if self._rows is not None:
             return
         definition = self.definition
-        if self._dataset is None:
-            source = open_source(definition.dataset, base=definition.folder)
-        else:
-            source = open_source(replaced(self._dataset, definition.dataset))
+        spec, base = self._data()
+        source = open_source(spec, base=base)
         await asyncio.to_thread(source.prepare)
         if not len(source):
             source.close()
             raise DataError(f"benchmark {self.name}: {source.name} has no rows")
-        self._source = source
-        self._data_identity = source.identity()
+        self._rows = PreparedRows(definition, source)
         try:
-            if definition.seed_fn is None:
-                self._prepare_template(source)
-            await self.seed(0)
+            await asyncio.to_thread(self._check, self._rows)
         except BaseException:
             await self.close()
             raise
 
-    def _prepare_template(self, source: DataSource) -> None:
-        text, suffix, _ = read_template(self.definition.prompt, self.definition.folder)
-        self._template = compile_template(text, suffix=suffix, columns=self._row(0))
-        if self._template.fixed and len(source) > 1:
-            raise DataError(
-                f"benchmark {self.name}: the prompt has no field, so all {len(source)} problems would be the same",
-                hint=near_columns("", self._row(0)),
-            )
-        if (
-            self.definition.prepare_row is None
-        ):  # which may add columns, so only rows that have been through it can tell
-            for columns, first in source.shapes.items():
-                self._check_columns(columns, source.place(first))
+    def _data(self) -> tuple[DataSpec, Path | None]:
+        """The data set, and the folder that a relative path starts from."""
+        own = self.definition.dataset
+        return (own, self.definition.folder) if self._dataset is None else (replaced(self._dataset, own), None)
 
-    def _check_columns(self, columns: tuple[str, ...], place: str) -> None:
+    def _check(self, rows: PreparedRows) -> None:
+        """All that can be wrong with the data."""
+        definition = self.definition
+        exclude = definition.bad_rows == "exclude"
+        columns: set[str] = set()
+        if definition.seed_fn is None:
+            self._prepare_template(rows, exclude=exclude)
+            columns |= self._template.roots
+        if definition.fewshot is not None and definition.num_fewshot:
+            self._prepare_examples(definition.fewshot)
+        kept = check_rows(rows, self._problem, columns, exclude=exclude)
+        if not len(kept):
+            raise DataError(
+                f"benchmark {self.name}: none of the {len(rows)} rows of {rows.source.name} can be asked; "
+                f"{kept.excluded.first}: {next(iter(kept.excluded.reasons))}"
+            )
+        self._kept = kept
+        self._data_identity = rows.source.identity() | kept.excluded.identity()
+        if self._examples is not None:
+            self._data_identity["fewshot"] = self._examples.identity()
+
+    def _prepare_template(self, rows: PreparedRows, *, exclude: bool) -> None:
+        first = self._first_row(rows, exclude=exclude)
+        text, suffix, _ = read_template(self.definition.prompt, self.definition.folder)
+        self._template = compile_template(text, suffix=suffix, columns=first)
+        if self._template.fixed and len(rows) > 1:
+            raise DataError(
+                f"benchmark {self.name}: the prompt has no field, so all {len(rows)} problems would be the same",
+                hint=near_columns("", first),
+            )
+        if self.definition.prepare_row is None and not exclude:
+            # Quick to tell; rows that go through `prepare_row` may get more columns there.
+            for columns, number in rows.source.shapes.items():
+                self._check_columns(columns, rows, number)
+
+    @staticmethod
+    def _first_row(rows: PreparedRows, *, exclude: bool) -> Row:
+        """The first row that is not set aside, for the columns that rows have."""
+        passed: tuple[type[Exception], ...] = (SkipRow, DataError) if exclude else (SkipRow,)
+        for number in range(len(rows)):
+            try:
+                return rows.row(number)
+            except passed:
+                continue
+        return {}
+
+    def _check_columns(self, columns: tuple[str, ...], rows: PreparedRows, number: int) -> None:
         definition = self.definition
         mapping = definition.field_mapping
         has = {*columns, *mapping.values()}
@@ -112,110 +150,107 @@ class ByobEnvironment(EvalEnvironment):
         wanted += [(column, what) for what in named if (column := getattr(definition, what))]
         for column, what in wanted:
             if column not in (columns if what == "field_mapping" else has):
-                raise self._no_column(what, column, columns, place)
+                raise rows.no_column(what, column, columns, number)
         for root in sorted(self._template.roots):
             if root not in has:
-                raise DataError(
-                    f"benchmark {self.name}: {place}: no column for the prompt's field {{{root}}}",
-                    hint=f"{near_columns(root, columns)} Text that is no field is written {{{{{root}}}}}.",
+                raise rows.error(
+                    number,
+                    f"no column for the prompt's field {{{root}}}",
+                    f"{near_columns(root, columns)} Text that is no field is written {{{{{root}}}}}.",
                 )
 
-    def _no_column(self, what: str, column: str, columns: Any, place: str) -> DataError:
-        return DataError(
-            f"benchmark {self.name}: {place}: no column {column!r} ({what})", hint=near_columns(column, list(columns))
-        )
+    def _prepare_examples(self, spec: FewShot) -> None:
+        definition = self.definition
+        source = open_source(self._example_data(spec), base=definition.folder)
+        source.prepare()
+        rows = PreparedRows(definition, source)
+        answer = compile_template(spec.answer) if spec.answer else None
+
+        def solved(row: Row, number: int) -> Example:
+            prompt = self._rendered(self._template, rows, row, number)
+            if answer is None:
+                return Example(prompt, _answer_text(rows.column("target_field", row, number)))
+            return Example(prompt, self._rendered(answer, rows, row, number))
+
+        self._examples = Examples(spec, definition.num_fewshot, rows, solved)
+        self._examples.prepare()
+
+    def _example_data(self, spec: FewShot) -> DataSpec:
+        if not isinstance(spec.rows, Mapping):
+            return spec.rows
+        data, _ = self._data()  # of a hub's data set that replaces the benchmark's own, the same split is taken
+        return replaced(spec.rows, data if is_on_hub(data) else self.definition.dataset)
 
     async def dataset_size(self) -> int:
-        """How many rows the data have; only after `prepare`."""
-        return len(self._data())
+        """How many problems there are: the rows that are not set aside; only after `prepare`."""
+        return len(self._prepared()[1])
 
-    def _data(self) -> DataSource:
-        if self._source is None:
+    def _prepared(self) -> tuple[PreparedRows, KeptRows]:
+        if self._rows is None or self._kept is None:
             raise RuntimeError(f"benchmark {self.name}: prepare() was not called")
-        return self._source
+        return self._rows, self._kept
 
     async def seed(self, idx: int) -> SeedResult:
-        """The problem of row `idx`; its metadata are the row."""
-        row = self._row(idx)
+        """Problem `idx`; its metadata are the row."""
+        _, kept = self._prepared()
+        if not 0 <= idx < len(kept):
+            raise DataError(f"benchmark {self.name}: no problem {idx}; problems are 0 to {len(kept) - 1}")
+        try:
+            return self._problem(kept.number(idx))
+        except SkipRow as skipped:
+            raise DataError(f"benchmark {self.name}: problem {idx} was not set aside before: {skipped}") from None
+
+    def _problem(self, number: int) -> SeedResult:
+        """The problem of row `number` of the data."""
+        rows = self._rows
+        assert rows is not None
+        row = rows.row(number)
         definition = self.definition
         if definition.seed_fn is not None:
-            return self._seeded(row, idx)
-        try:
-            prompt = self._template.render(row)
-        except FieldError as error:
-            raise DataError(
-                f"benchmark {self.name}: {self._data().place(idx)}: {error.message}", hint=error.hint
-            ) from None
-        return SeedResult(
-            prompt=prompt,
-            expected_answer=self._column("target_field", row, idx) if definition.target_field else None,
+            return self._seeded(rows, row, number)
+        problem = SeedResult(
+            prompt=self._rendered(self._template, rows, row, number),
+            expected_answer=rows.column("target_field", row, number) if definition.target_field else None,
             metadata=row,
             system=definition.system_prompt,
-            problem_id=self._label("id_field", row, idx),
-            category=self._label("category_field", row, idx),
-            cluster=self._label("cluster_field", row, idx),
+            problem_id=rows.label("id_field", row, number),
+            category=rows.label("category_field", row, number),
+            cluster=rows.label("cluster_field", row, number),
         )
+        if definition.target_field and problem.expected_answer is None:
+            raise rows.error(
+                number,
+                f"column {definition.target_field!r} (target_field) is null",
+                "A row without an expected answer can be set aside: params.bad_rows=exclude.",
+            )
+        if self._examples is not None:
+            self._examples.before(problem, row, f"benchmark {self.name}: {rows.source.place(number)}")
+        return problem
 
-    def _seeded(self, row: Row, idx: int) -> SeedResult:
+    def _rendered(self, template: Template, rows: PreparedRows, row: Row, number: int) -> str:
+        try:
+            return template.render(row)
+        except FieldError as error:
+            raise rows.error(number, error.message, error.hint) from None
+
+    def _seeded(self, rows: PreparedRows, row: Row, number: int) -> SeedResult:
         """What `seed_fn` makes of the row; what it leaves open is filled from the definition."""
         definition = self.definition
         assert definition.seed_fn is not None
         try:
-            problem = definition.seed_fn(row, idx)
+            problem = definition.seed_fn(row, number)
         except Exception as error:
-            raise self._failed("seed_fn", error, idx) from error
+            raise rows.failed("seed_fn", error, number) from error
         if not isinstance(problem, SeedResult):
             raise DataError(f"benchmark {self.name}: seed_fn returned {type(problem).__name__}, not a SeedResult")
         if problem.expected_answer is None and definition.target_field in row:
             problem.expected_answer = row[definition.target_field]
         problem.metadata = problem.metadata or row
         problem.system = definition.system_prompt if problem.system is None else problem.system
-        problem.problem_id = problem.problem_id or self._label("id_field", row, idx)
-        problem.category = problem.category or self._label("category_field", row, idx)
-        problem.cluster = problem.cluster or self._label("cluster_field", row, idx)
+        problem.problem_id = problem.problem_id or rows.label("id_field", row, number)
+        problem.category = problem.category or rows.label("category_field", row, number)
+        problem.cluster = problem.cluster or rows.label("cluster_field", row, number)
         return problem
-
-    def _row(self, idx: int) -> Row:
-        source = self._data()
-        if not 0 <= idx < len(source):
-            raise DataError(f"benchmark {self.name}: no problem {idx}; problems are 0 to {len(source) - 1}")
-        row = source.row(idx)
-        definition = self.definition
-        content = canonical_json(row) if definition.prepare_row is not None else b""
-        for column, other in definition.field_mapping.items():
-            if column not in row:
-                raise self._no_column("field_mapping", column, row, source.place(idx))
-            row[other] = row[column]
-        return row if definition.prepare_row is None else self._prepared(row, idx, content)
-
-    def _prepared(self, row: Row, idx: int, content: bytes) -> Row:
-        assert self.definition.prepare_row is not None
-        digest = sha256(b"%d/%b" % (self.definition.row_seed, content)).digest()
-        try:
-            prepared = self.definition.prepare_row(row, idx, Random(int.from_bytes(digest[:16], "big")))
-        except Exception as error:
-            raise self._failed("prepare_row", error, idx) from error
-        if not isinstance(prepared, dict):
-            raise DataError(f"benchmark {self.name}: prepare_row returned {type(prepared).__name__}, not the row")
-        return prepared
-
-    def _failed(self, what: str, error: Exception, idx: int) -> NelError:
-        if isinstance(error, NelError):
-            return error
-        said = f"no column {error}" if isinstance(error, KeyError) else f"{type(error).__name__}: {error}"
-        return DataError(f"benchmark {self.name}: {self._data().place(idx)}: {what}: {said}")
-
-    def _column(self, what: str, row: Row, idx: int) -> Any:
-        column = getattr(self.definition, what)
-        if column not in row:
-            raise self._no_column(what, column, row, self._data().place(idx))
-        return row[column]
-
-    def _label(self, what: str, row: Row, idx: int) -> str | None:
-        if getattr(self.definition, what) is None:
-            return None
-        value = self._column(what, row, idx)
-        return None if value is None else str(value)
 
     async def verify(
         self,
@@ -259,6 +294,16 @@ class ByobEnvironment(EvalEnvironment):
 
     async def close(self) -> None:
         """Close the data's files."""
-        if self._source is not None:
-            self._source.close()
-            self._source = None
+        if self._rows is not None:
+            self._rows.source.close()
+            self._rows = None
+        if self._examples is not None:
+            self._examples.close()
+            self._examples = None
+
+
+def _answer_text(expected: Any) -> str:
+    """The expected answer as an example shows it: of several the first."""
+    if isinstance(expected, list) and expected:
+        expected = expected[0]
+    return expected if isinstance(expected, str) else canonical_json(expected).decode()

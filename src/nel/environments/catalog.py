@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,6 +23,40 @@ class BenchmarkInfo:
     """Where the data come from."""
     source: str = "built-in"
     """`built-in`, the distribution of a plug-in, or `file`."""
+    metric: str = ""
+    """What the reward is: `accuracy`, `F1`, ..."""
+    cluster: str = ""
+    """What problems are grouped by in intervals (a passage, a subject); empty where each stands for itself."""
+    needs: tuple[str, ...] = ()
+    """What a run needs beside a model: of `NEEDS`, or `extra NAME` for a package."""
+    reference: str = ""
+    """A published score: of which model, how it was asked, and where it is published."""
+
+    def __post_init__(self) -> None:
+        for need in self.needs:
+            if need not in NEEDS and not need.startswith("extra "):
+                raise ValueError(f"{self.name}: needs {need!r}, which is none of {', '.join(NEEDS)}")
+
+    @property
+    def revision(self) -> str:
+        """The commit that the data are read at; `unpinned` where the newest is taken, which the run records."""
+        if not self.data.startswith("hf://"):
+            return ""
+        return self.data.partition("revision=")[2].partition("&")[0] or "unpinned"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, the revision among them."""
+        return {**asdict(self), "revision": self.revision}
+
+
+NEEDS = {
+    "judge": "a judge in `scoring.metrics`",
+    "logprobs": "a service that returns log-probabilities of the answer",
+    "prompt logprobs": "a text completion service that returns log-probabilities of the prompt (`echo`)",
+    "sandbox": "a sandbox in which code runs",
+    "gated data": "access to the data set: accept its terms on its page, then set HF_TOKEN",
+}
+"""What a benchmark may need, and what that is."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,7 +81,31 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             category="maths",
             size=1319,
             license="MIT",
-            data="hf://openai/gsm8k?config=main&split=test",
+            data="hf://openai/gsm8k?config=main&split=test&revision=e53f048856ff4f594e959d75785d2c2d37b678ee",
+            metric="accuracy",
+            reference="GPT-4: 92.0 %, 5-shot with reasoning (arXiv:2303.08774)",
+        ),
+        BenchmarkInfo(
+            name="humaneval",
+            description="Python functions from signature and docstring; their tests are run in a sandbox.",
+            location="nel.benchmarks.humaneval:humaneval",
+            category="code",
+            size=164,
+            license="MIT",
+            data="hf://openai/openai_humaneval?split=test",
+            metric="accuracy",
+            needs=("sandbox",),
+        ),
+        BenchmarkInfo(
+            name="mbpp",
+            description="Short Python programs from a sentence and assertions, which are run in a sandbox.",
+            location="nel.benchmarks.mbpp:mbpp",
+            category="code",
+            size=500,
+            license="CC-BY-4.0",
+            data="hf://google-research-datasets/mbpp?config=full&split=test",
+            metric="accuracy",
+            needs=("sandbox",),
         ),
         BenchmarkInfo(
             name="mmlu",
@@ -55,7 +114,9 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             category="knowledge",
             size=14042,
             license="MIT",
-            data="hf://cais/mmlu?config=all&split=test",
+            data="hf://cais/mmlu?config=all&split=test&revision=c30699e8356da336a370243923dbaf21066bb9fe",
+            metric="accuracy",
+            reference="GPT-4: 86.4 %, 5-shot (arXiv:2303.08774)",
         ),
         BenchmarkInfo(
             name="quickstart_arithmetic",
@@ -65,6 +126,7 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             size=60,
             license="Apache-2.0",
             data=_OURS,
+            metric="accuracy",
         ),
         BenchmarkInfo(
             name="quickstart_choice",
@@ -74,6 +136,8 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             size=48,
             license="Apache-2.0",
             data=_OURS,
+            metric="accuracy",
+            needs=("logprobs",),
         ),
         BenchmarkInfo(
             name="quickstart_facts",
@@ -83,6 +147,7 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             size=50,
             license="Apache-2.0",
             data=_OURS,
+            metric="accuracy",
         ),
         BenchmarkInfo(
             name="quickstart_format",
@@ -92,6 +157,7 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             size=40,
             license="Apache-2.0",
             data=_OURS,
+            metric="accuracy",
         ),
     )
 }

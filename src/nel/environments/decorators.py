@@ -15,6 +15,9 @@ from nel.environments import registry
 from nel.environments.base import EvalEnvironment
 from nel.environments.data import DataSpec
 from nel.environments.definition import FIELD_NAMES, BenchmarkDefinition, PrepareRow, Scorer, SeedFunction
+from nel.environments.fewshot import FewShot
+from nel.environments.self_test import SelfTest
+from nel.sandbox.base import SandboxSpec
 
 _MARK = "__nel_scorer__"
 
@@ -52,6 +55,11 @@ def benchmark[S: Scorer](
     generation: Mapping[str, Any] | None = None,
     version: str = "1",
     row_seed: int = 42,
+    fewshot: FewShot | None = None,
+    num_fewshot: int = 0,
+    bad_rows: str = "error",
+    sandbox: SandboxSpec | None = None,
+    self_test: SelfTest | None = None,
     **more: Any,
 ) -> Callable[[S], S]:
     """Registers a benchmark whose scorer is the decorated function; see `BenchmarkDefinition` for the arguments.
@@ -77,6 +85,11 @@ def benchmark[S: Scorer](
         generation=dict(generation or {}),
         version=version,
         row_seed=row_seed,
+        fewshot=fewshot,
+        num_fewshot=num_fewshot,
+        bad_rows=bad_rows,
+        sandbox=sandbox,
+        self_test=self_test,
         defined_in=_file_of(place),
     )
 

@@ -70,7 +70,7 @@ class ScorerCode:
             self.content = self.file.read_bytes() if self.file else b"\n".join(_code_parts(code))
 
     def uses(self, name: str) -> bool:
-        """Whether the scorer, or a function of its module that it names, names the function `name` or has it as a text."""
+        """Whether the scorer, or a function of its module that it names, names the function `name` or has that text."""
         return _uses(self._function, name, set())
 
     @property

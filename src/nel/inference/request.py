@@ -31,5 +31,8 @@ class ModelRequest:
     """None: as the service is configured."""
     session: str = ""
     """Correlates the requests of one attempt; interceptors see it, the server does not."""
+    echo: bool = False
+    """Send the prompt back in front of the answer, with log-probabilities where they are asked for: text completions
+    alone can."""
     keep_raw: bool = False
     """Fill `ModelResponse.raw_response`."""

@@ -30,5 +30,10 @@ CATEGORIES: dict[str, str] = {
     "no_answer": "no answer was found in the reply",
     "empty_response": "the reply was empty",
     "refusal": "the model declined to answer",
+    "wrong_answer": "the program failed a test",
+    "syntax_error": "what the reply gave is no program",
+    "runtime_error": "the program ended, or raised, before its tests",
+    "code_timeout": "program and tests took longer than they may",
+    "out_of_memory": "program and tests took more memory than they may",
 }
 """Category to meaning. `docs/failures.md` lists them; a test compares the two."""

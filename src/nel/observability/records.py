@@ -25,6 +25,18 @@ class Outcome(StrEnum):
     """Not measured: timeout, rate limit, sandbox, scorer bug. Attempted (or, after an answer, measured) again."""
 
 
+class OptionLikelihood(msgspec.Struct, kw_only=True, omit_defaults=True):
+    """How likely a model finds one option of a problem as the continuation of its prompt; natural logarithms."""
+
+    sum: float
+    """Log-likelihood of all the option's tokens."""
+    per_byte: float
+    """The same over the bytes (UTF-8) of the option's text, without the space around it."""
+    tokens: int
+    greedy: bool | None = None
+    """Whether every token was the likeliest one; None where the server did not say."""
+
+
 class ModelResponse(msgspec.Struct, kw_only=True, omit_defaults=True):
     """One choice of one model reply, the same for every protocol."""
 
@@ -49,6 +61,9 @@ class ModelResponse(msgspec.Struct, kw_only=True, omit_defaults=True):
     """As the chat protocol gives them: `{id, type, function: {name, arguments}}`."""
     logprobs: list[dict[str, Any]] | None = None
     """A list of `{token, logprob, top_logprobs: [{token, logprob}]}`, whatever the protocol's own shape."""
+    loglikelihoods: list[OptionLikelihood] | None = None
+    """One for each option of the problem, where options are decided by their log-likelihood; `content` then is the
+    likeliest."""
     request_hash: str = ""
     """Hex digest of the body that was sent."""
     response_hash: str = ""

@@ -14,9 +14,9 @@ from nel.config.eval_config import services_of_metric
 from nel.config.load import LoadedConfig
 from nel.config.scoring import JudgeBase, Metric
 from nel.config.services import ModelService, merge_generation
-from nel.config.solvers import CustomSolver, SimpleSolver
+from nel.config.solvers import CustomSolver, LoglikelihoodSolver, SimpleSolver
 from nel.core.digest import digest_value
-from nel.core.errors import ConfigError, LoadError, NelError, UsageError
+from nel.core.errors import AttemptError, ConfigError, LoadError, NelError, UsageError
 from nel.core.loading import load_object
 from nel.core.rundir import CellEntry
 from nel.engine.cell import CellPlan, plan_cell, solver_identity
@@ -26,9 +26,12 @@ from nel.engine.settings import EvaluationSettings, RetryErrors
 from nel.environments.base import EvalEnvironment
 from nel.environments.configured import build_metric
 from nel.environments.registry import get_environment
+from nel.environments.sandboxed import SandboxedEnvironment
 from nel.environments.scored import ScoredEnvironment
 from nel.inference.client import ModelClient
+from nel.orchestration.sandboxes import CellSandbox, Sandboxes
 from nel.orchestration.services import Services, wait_for_endpoint
+from nel.solvers import loglikelihood
 from nel.solvers.base import Solver
 from nel.solvers.simple import simple_solver
 
@@ -47,6 +50,8 @@ class Cell:
     entry: Benchmark
     env: EvalEnvironment
     """The benchmark itself, without what `scoring` adds."""
+    sandbox: CellSandbox | None = None
+    """What its answers are graded in."""
 
 
 def settings_of(entry: Benchmark, *, retry_errors: RetryErrors = "transient") -> EvaluationSettings:
@@ -77,6 +82,12 @@ async def build_solver(
     Parameters: what the benchmark needs, replaced by the service's, replaced by the solver's, one by one.
     """
     spec = entry.solver
+    if isinstance(spec, LoglikelihoodSolver) or (
+        isinstance(spec, SimpleSolver) and env.endpoint_type == loglikelihood.ENDPOINT_TYPE
+    ):
+        assert client is not None
+        await _check_likelihood(env, spec, entry.instruction_template)
+        return loglikelihood.LoglikelihoodSolver(client, system_prompt=spec.system_prompt)
     if isinstance(spec, SimpleSolver):
         assert client is not None
         assert service is not None
@@ -95,6 +106,31 @@ async def build_solver(
     kind = load_object(spec.class_path, what=_SOLVER_CLASS)
     solver: Solver = kind(client, **spec.config) if client is not None else kind(**spec.config)
     return solver
+
+
+async def _check_likelihood(
+    env: EvalEnvironment, spec: LoglikelihoodSolver | SimpleSolver, instruction_template: str | None
+) -> None:
+    if await env.dataset_size():
+        try:
+            first = await env.seed(0)
+            loglikelihood.continuations(first)
+        except AttemptError as error:
+            raise UsageError(
+                f"{env.name} cannot be decided by log-likelihoods: {error.message}",
+                hint="Use `solver: {type: simple}`.",
+            ) from None
+        if instruction_template is not None and first.metadata.get(loglikelihood.CONTEXTS):
+            raise UsageError(
+                f"{env.name} has a text of its own before each option, which no instruction_template changes"
+            )
+    given = spec.generation.given() if isinstance(spec, SimpleSolver) and spec.generation is not None else {}
+    idle = [name for name, value in given.items() if (name, value) != ("temperature", 0)]
+    if idle:
+        raise UsageError(
+            f"{env.name} is decided by log-likelihoods, which no generation parameter changes: {', '.join(idle)}",
+            hint="Leave `generation` out of the benchmark's solver.",
+        )
 
 
 def _check_endpoint(env: EvalEnvironment, client: ModelClient) -> None:
@@ -160,13 +196,18 @@ def _check_self_judge(spec: Metric, model: ModelClient, clients: Mapping[str, tu
 
 
 async def plan_cells(
-    loaded: LoadedConfig, services: Services, *, shard: Shard | None = None, retry_errors: RetryErrors = "transient"
+    loaded: LoadedConfig,
+    services: Services,
+    sandboxes: Sandboxes,
+    *,
+    shard: Shard | None = None,
+    retry_errors: RetryErrors = "transient",
 ) -> list[Cell | tuple[int, NelError]]:
     """The cells of a configuration in its order; an entry that cannot be planned is its error, with its place."""
     planned: list[Cell | tuple[int, NelError]] = []
     for index, entry in enumerate(loaded.config.benchmarks):
         try:
-            planned.append(await _plan(index, entry, services, shard, retry_errors))
+            planned.append(await _plan(index, entry, services, sandboxes, shard, retry_errors))
         except Exception as error:
             planned.append((index, _placed(loaded, index, as_nel_error(error))))
     return planned
@@ -232,9 +273,17 @@ def _said_by(entry: Benchmark) -> str:
 
 
 async def _plan(
-    index: int, entry: Benchmark, services: Services, shard: Shard | None, retry_errors: RetryErrors
+    index: int,
+    entry: Benchmark,
+    services: Services,
+    sandboxes: Sandboxes,
+    shard: Shard | None,
+    retry_errors: RetryErrors,
 ) -> Cell:
     own = await build_environment(entry)
+    sandbox = await sandboxes.of(entry, own)
+    if sandbox is not None:
+        own = SandboxedEnvironment(own, sandbox.spec, sandbox.manager)
     env = await scored_environment(entry, own, services, started=False)
     client = await services.unstarted_client(entry.service) if entry.service else None
     service = services.config(entry.service)
@@ -249,6 +298,7 @@ async def _plan(
         },
         "solver": {"type": entry.solver.type},
         "scorers": env.scoring_identity(),
+        **({"sandbox": sandbox.version} if sandbox is not None else {}),
         "error_policy": entry.errors[0],
         "max_error_rate": entry.errors[1],
     }
@@ -266,4 +316,4 @@ async def _plan(
         env, solver, settings_of(entry, retry_errors=retry_errors), name=None, config=config, shard=shard
     )
     key = CellKey(env.name, settings.model if settings else "", entry.id or "")
-    return Cell(index=index, key=key, directory=env.name, plan=plan, entry=entry, env=own)
+    return Cell(index=index, key=key, directory=env.name, plan=plan, entry=entry, env=own, sandbox=sandbox)

@@ -12,9 +12,12 @@ from nel.config.planning import plan_check
 from nel.config.services import ModelService
 from nel.core.contract import encode_json
 from nel.engine.selection import shard_from_environment
+from nel.environments.base import SeedResult
 from nel.orchestration.cells import Cell, name_cells, plan_cells
+from nel.orchestration.sandboxes import Sandboxes
 from nel.orchestration.services import Services
 from nel.orchestration.suite import run_directory
+from nel.solvers.loglikelihood import LoglikelihoodSolver, continuations
 
 _SAMPLE = 64
 _BYTES_PER_TOKEN = 4
@@ -86,7 +89,7 @@ async def _plan(loaded: LoadedConfig) -> Plan:
     shard = shard_from_environment()
     services = Services(loaded, Path())
     try:
-        planned = await plan_cells(loaded, services, shard=shard)
+        planned = await plan_cells(loaded, services, Sandboxes(), shard=shard)
     finally:
         await services.close()
     cells = [cell for cell in planned if isinstance(cell, Cell)]
@@ -111,11 +114,13 @@ async def _plan(loaded: LoadedConfig) -> Plan:
 async def _cell(cell: Cell, service: ModelService | None) -> PlannedCell:
     plan = cell.plan
     choices = min(getattr(plan.solver, "choices", 1), plan.settings.repeats)
-    requests = len(plan.indexes) * -(-plan.settings.repeats // choices) if service else 0
-    prompt = round(await _prompt_tokens(cell) * requests) if service else 0
+    sample = await _sampled(cell)
+    each = _requests_each(cell, sample)
+    requests = round(len(plan.indexes) * -(-plan.settings.repeats // choices) * each) if service else 0
+    prompt = round(_prompt_tokens(cell, sample) * requests) if service else 0
     generation = plan.config.get("generation") or {}
     longest = generation.get("max_tokens")
-    completion = longest * plan.attempts if longest else None
+    completion = round(longest * plan.attempts * each) if longest else None
     prices = service.prices if service else None
     cost = None
     if prices is not None and completion is not None:
@@ -140,13 +145,23 @@ async def _cell(cell: Cell, service: ModelService | None) -> PlannedCell:
     )
 
 
-async def _prompt_tokens(cell: Cell) -> float:
-    """Mean tokens of a prompt, by the length of its text."""
+async def _sampled(cell: Cell) -> list[SeedResult]:
+    """Problems that stand for all."""
     step = max(1, len(cell.plan.indexes) // _SAMPLE)
-    sample = cell.plan.indexes[::step][:_SAMPLE]
+    return [await cell.plan.env.seed(int(idx)) for idx in cell.plan.indexes[::step][:_SAMPLE]]
+
+
+def _requests_each(cell: Cell, sample: list[SeedResult]) -> float:
+    """Mean requests of an attempt: one for each option where log-likelihoods decide."""
+    if not isinstance(cell.plan.solver, LoglikelihoodSolver) or not sample:
+        return 1.0
+    return sum(len(continuations(problem)[1]) for problem in sample) / len(sample)
+
+
+def _prompt_tokens(cell: Cell, sample: list[SeedResult]) -> float:
+    """Mean tokens of a prompt, by the length of its text."""
     lengths = []
-    for idx in sample:
-        problem = await cell.plan.env.seed(int(idx))
+    for problem in sample:
         text = problem.prompt.encode() if problem.messages is None else encode_json(problem.messages)
         lengths.append(len(text) + len((cell.plan.config.get("system_prompt") or problem.system or "").encode()))
     return sum(lengths) / len(lengths) / _BYTES_PER_TOKEN if lengths else 0.0

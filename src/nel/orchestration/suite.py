@@ -25,6 +25,7 @@ from nel.engine.settings import RetryErrors
 from nel.engine.tally import Tally
 from nel.observability.progress import NullProgress, Progress, ProgressSnapshot
 from nel.orchestration.cells import Cell, as_nel_error, build_solver, name_cells, plan_cells, scored_environment
+from nel.orchestration.sandboxes import Sandboxes
 from nel.orchestration.services import Services, wait_for_endpoint
 
 
@@ -130,17 +131,26 @@ class _Suite:
         assert task is not None
         asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
         services = Services(self._loaded, self.result.run_dir / "logs")
+        sandboxes = Sandboxes()
         try:
-            planned = await plan_cells(self._loaded, services, shard=self._shard, retry_errors=self._retry_errors)
+            planned = await plan_cells(
+                self._loaded, services, sandboxes, shard=self._shard, retry_errors=self._retry_errors
+            )
             _refuse_where_nothing_can_run(planned)
             with open_session() as session:
-                await self._run_cells(session, services, planned)
+                await self._run_cells(session, services, sandboxes, planned)
         finally:
+            for problem in await sandboxes.close():
+                self.progress.message(problem)
             await services.close()
         self._conclude()
 
     async def _run_cells(
-        self, session: Session, services: Services, planned: Sequence[Cell | tuple[int, NelError]]
+        self,
+        session: Session,
+        services: Services,
+        sandboxes: Sandboxes,
+        planned: Sequence[Cell | tuple[int, NelError]],
     ) -> None:
         session.checkpoint.forget_failures()
         cells = [cell for cell in planned if isinstance(cell, Cell)]
@@ -155,9 +165,11 @@ class _Suite:
         slots = asyncio.Semaphore(self._loaded.config.max_concurrent_benchmarks)
         async with asyncio.TaskGroup() as group:
             for cell in cells:
-                group.create_task(self._run_cell(session, services, cell, slots))
+                group.create_task(self._run_cell(session, services, sandboxes, cell, slots))
 
-    async def _run_cell(self, session: Session, services: Services, cell: Cell, slots: asyncio.Semaphore) -> None:
+    async def _run_cell(
+        self, session: Session, services: Services, sandboxes: Sandboxes, cell: Cell, slots: asyncio.Semaphore
+    ) -> None:
         async with slots:
             name = cell.directory
             try:
@@ -165,6 +177,8 @@ class _Suite:
                 if bundle is not None:
                     self.progress.message(f"{name}: completed already")
                 else:
+                    if cell.sandbox is not None:
+                        await sandboxes.start(cell.sandbox)
                     bundle = (await self._evaluate(session, services, cell)).bundle
                 self.result.bundles[str(cell.key)] = bundle
             except Exception as error:

@@ -135,6 +135,14 @@ def _cell_warnings(cell: CellView) -> Iterator[str]:
         )
     if counts.unscored:
         yield f"{_attempts(counts.unscored)} answered but not graded: in no mean."
+    aside = cell.data.get("excluded")
+    if isinstance(aside, Mapping):
+        reasons = "; ".join(f"{one_line(str(why))} ({count})" for why, count in aside.get("reasons", {}).items())
+        rows = aside.get("rows", 0)
+        yield (
+            f"{format_count(rows)} row{'s' * (rows != 1)} of the data set aside and not asked: {reasons}; "
+            f"the first is {one_line(str(aside.get('first', '')))}."
+        )
     missing = counts.planned - counts.scored - counts.unscored - counts.error
     if missing > 0:
         yield f"{_attempts(missing)} planned but not made."

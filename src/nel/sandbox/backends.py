@@ -15,8 +15,8 @@ BUILT_IN = {
     "bwrap": "nel.sandbox.host_backends:BwrapBackend",
     "local": "nel.sandbox.host_backends:LocalBackend",
 }
-ISOLATING = ("docker", "podman", "bwrap")
-"""Those that `auto` chooses from, best first."""
+ISOLATING = ("bwrap", "docker", "podman")
+"""Those that `auto` chooses from, best first: none isolates more than another, and the first costs least."""
 
 
 def get_backend(name: str) -> SandboxBackend:
@@ -33,10 +33,12 @@ def get_backend(name: str) -> SandboxBackend:
     return backend
 
 
-async def best_backend() -> SandboxBackend:
+async def best_backend(*, needs_image: bool = False) -> SandboxBackend:
     """The best backend that works on this machine; `SandboxError` says why none does. Never one without isolation."""
     reasons = []
     for name in ISOLATING:
+        if needs_image and name == "bwrap":
+            continue
         backend = get_backend(name)
         try:
             await backend.check()

@@ -110,6 +110,17 @@ class LocalSandbox(TarredSandbox):
             raise SandboxError(f"{remote!r} lies outside the work directory, all that `local` has", permanent=True)
         return PurePosixPath(self._folder) / inside.relative_to(self.spec.workdir)
 
+    async def reset(self) -> None:
+        """See `Sandbox.reset`: there is no root that could be read-only."""
+        folder = self._folder
+        if folder is None:
+            raise SandboxError("the sandbox is not running")
+        for pid in self._sessions:
+            await end_session(pid)
+        self._sessions.clear()
+        await asyncio.to_thread(shutil.rmtree, folder)
+        folder.mkdir(mode=0o700)
+
     async def is_running(self) -> bool:
         """See `Sandbox.is_running`."""
         return self._folder is not None

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from nel.scoring.judging.request import JudgeQuestion as JudgeQuestion
     from nel.scoring.judging.request import judge_score as judge_score
     from nel.scoring.judging.request import needs_judge as needs_judge
+    from nel.scoring.likelihood import likeliest_option as likeliest_option
     from nel.scoring.math_equality import GoldError as GoldError
     from nel.scoring.math_equality import MathTimeoutError as MathTimeoutError
     from nel.scoring.math_equality import check_gold as check_gold
@@ -45,6 +46,7 @@ _NAMES = {
     **dict.fromkeys(
         ("JsonExtraction", "extract_json", "json_schema_match", "validate_json_schema"), "nel.scoring.json_schema"
     ),
+    "likeliest_option": "nel.scoring.likelihood",
     **dict.fromkeys(("JudgeQuestion", "judge_score", "needs_judge"), "nel.scoring.judging.request"),
     **dict.fromkeys(
         ("GoldError", "MathTimeoutError", "check_gold", "extract_math", "math_equal", "math_match"),

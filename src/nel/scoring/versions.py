@@ -16,6 +16,7 @@ VERSIONS: dict[str, str] = {
     "chrf": "1",
     "rouge": "1",
     "json_schema_match": "1",
+    "likeliest_option": "1",
     "extract_json": "1",
     "extract_code": "1",
 }

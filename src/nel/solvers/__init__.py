@@ -8,6 +8,7 @@ __getattr__, __dir__ = lazy_export(
         "BaseSolver": "nel.solvers.base",
         "ChatSolver": "nel.solvers.simple",
         "CompletionSolver": "nel.solvers.simple",
+        "LoglikelihoodSolver": "nel.solvers.loglikelihood",
         "SolveResult": "nel.solvers.base",
         "Solver": "nel.solvers.base",
         "VLMSolver": "nel.solvers.simple",

@@ -1,7 +1,7 @@
 """`hf://owner/name`: a data set of the Hugging Face hub, pinned to the commit it was read at.
 
-Only the files of one split are downloaded, into the hub's own cache, where an interrupted download goes on. With
-HF_HUB_OFFLINE=1 nothing but that cache is used.
+Only the files of one split are downloaded, into the hub's own cache; a broken connection goes on where it stopped, and
+files that are there are not fetched again. With HF_HUB_OFFLINE=1 nothing but that cache is used.
 """
 
 from __future__ import annotations
@@ -125,7 +125,8 @@ class _Repo:
         )
         if self.commit not in Path(path).parts:
             raise DataError(
-                f"{self.address}: the data set changed while it was downloaded",
+                f"{self.address}: the data set changed while it was downloaded, or its newest version could not be "
+                "downloaded (is HF_TOKEN still good?)",
                 hint=f"Run again, or pin it: revision={self.commit}",
             )
         return Path(path)
@@ -246,7 +247,7 @@ def _complete(files: list[str], address: HubAddress) -> list[str]:
         if shard and sum(1 for other in files if f"-of-{shard[2]}" in other) < int(shard[2]):
             raise DataError(
                 f"{address}: only {len(files)} of the split's {int(shard[2])} files are in the cache",
-                hint="Run once with a network; the download goes on where it stopped.",
+                hint="Run once with a network; only what is missing is downloaded.",
             )
     if not files:
         raise DataError(f"{address}: the data set's card names files that do not exist")

@@ -119,9 +119,15 @@ def replaced(override: str | Path | Mapping[str, Any], own: DataSpec) -> DataSpe
     if not options:
         return path
     text = str(path) if isinstance(path, str | Path) else ""
-    if not (text.startswith("hf://") or _is_hub_id(text, None)):
+    if not is_on_hub(path):
         raise DataError(
             f"dataset.{next(iter(options))} applies to a data set of the hub, and {text or 'this benchmark'} has none",
             hint="Give `path: hf://owner/name` with it.",
         )
     return str(HubAddress.parse(text).with_options(options))
+
+
+def is_on_hub(spec: DataSpec) -> bool:
+    """Whether a `dataset` names a data set of the hub."""
+    text = str(spec) if isinstance(spec, str | Path) else ""
+    return text.startswith("hf://") or _is_hub_id(text, None)

@@ -67,6 +67,8 @@ def build(request: ModelRequest, parameters: dict[str, Any], images: Sequence[st
     if wanted is not None and wanted is not False:
         # Here `logprobs` is the number of alternatives, and some servers send nothing for 0.
         body["logprobs"] = max(1, top or 0, 0 if wanted is True else wanted)
+    if request.echo:
+        body["echo"] = True
     return body
 
 

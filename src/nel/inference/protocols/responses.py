@@ -33,6 +33,8 @@ SEVERAL = False
 
 def check(request: ModelRequest) -> str | None:
     """See `WireProtocol.check`."""
+    if request.echo:
+        return "the prompt's own log-probabilities (echo)"
     return None if request.messages or request.prompt is not None else "an empty request: it needs messages or a prompt"
 
 

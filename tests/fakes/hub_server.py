@@ -14,18 +14,22 @@ class FakeHub:
         self.datasets: dict[str, dict[str, dict[str, bytes]]] = {}
         self.refs: dict[str, dict[str, str]] = {}
         self.gated: set[str] = set()
+        """Data sets whose files are refused without `token`; what they are is told to everybody."""
+        self.token = "hf_let_me_in"
+        self.tokens: list[str] = []
+        """Credentials that came with requests."""
         self.requests: list[str] = []
         self.ranges: list[str] = []
         self.on_file = lambda file: None
         """Called after a file was asked for, before it is sent."""
-        self.cut_after: int | None = None
-        """Bytes after which the next download breaks off."""
+        self.cuts: list[int] = []
+        """Bytes after which the next downloads break off, one entry for each."""
         self._server = ThreadingHTTPServer(("127.0.0.1", 0), self._handler())
         self._server.daemon_threads = True
 
-    def add(self, name: str, files: dict[str, bytes], *, branch: str = "main") -> str:
-        """Commits `files` as the data set's newest version; its commit."""
-        commit = hashlib.sha1(repr((name, sorted(files.items()))).encode()).hexdigest()
+    def add(self, name: str, files: dict[str, bytes], *, branch: str = "main", commit: str = "") -> str:
+        """Commits `files` as the data set's newest version, as `commit` where that is given; its commit."""
+        commit = commit or hashlib.sha1(repr((name, sorted(files.items()))).encode()).hexdigest()
         self.datasets.setdefault(name, {})[commit] = files
         self.refs.setdefault(name, {})[branch] = commit
         return commit
@@ -57,6 +61,8 @@ class FakeHub:
             def answer(self):
                 path = unquote(urlsplit(self.path).path)
                 hub.requests.append(f"{self.command} {path}")
+                if "Authorization" in self.headers:
+                    hub.tokens.append(self.headers["Authorization"])
                 if path.startswith("/api/datasets/"):
                     owner, name, *rest = path.removeprefix("/api/datasets/").split("/", 2)
                     self.info(f"{owner}/{name}", rest[0].removeprefix("revision/") if rest else "main")
@@ -68,8 +74,6 @@ class FakeHub:
             def commit(self, name, revision):
                 if name not in hub.datasets:
                     return self.refuse(401, "RepoNotFound", "Repository not found")
-                if name in hub.gated:
-                    return self.refuse(403, "GatedRepo", "Access to this dataset is restricted")
                 commit = hub.refs[name].get(revision, revision)
                 if commit not in hub.datasets[name]:
                     return self.refuse(404, "RevisionNotFound", "Invalid rev id")
@@ -84,6 +88,9 @@ class FakeHub:
             def file(self, name, revision, file):
                 commit = self.commit(name, revision)
                 if not commit:
+                    return
+                if name in hub.gated and self.headers.get("Authorization") != f"Bearer {hub.token}":
+                    self.refuse(401, "GatedRepo", "Access to this dataset is restricted")
                     return
                 content = hub.datasets[name][commit].get(file)
                 if content is None:
@@ -108,8 +115,8 @@ class FakeHub:
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 if self.command == "GET":
-                    if hub.cut_after is not None and status == 200 and "X-Repo-Commit" in dict(headers):
-                        body, hub.cut_after = body[: hub.cut_after], None
+                    if hub.cuts and "X-Repo-Commit" in dict(headers):
+                        body = body[: hub.cuts.pop(0)]
                         self.close_connection = True
                     self.wfile.write(body)
 
