@@ -77,6 +77,25 @@ def storm(samples: int) -> list[Row]:
     ]
 
 
+def sandboxes(checks: int) -> list[Row]:
+    found = measured("sandboxes", checks)
+    rows = [
+        ("bare subprocess", f"{found['subprocess']}/s", "", True),
+        limit("code checks in bwrap", found["bwrap"], 50, "/s", at_least=True),
+        ("  ratio to the bare subprocess", f"{found['bwrap'] / found['subprocess']:.2f}", "", True),
+        limit("200 acquires, 8 at once: memory", found["acquire_growth_mb"], 20, "MB"),
+    ]
+    if "docker" in found:
+        rows += [
+            ("bare docker exec", f"{found['docker_exec']}/s", "", True),
+            limit("code checks in docker", found["docker"], 8, "/s", at_least=True),
+            ("  ratio to the bare docker exec", f"{found['docker'] / found['docker_exec']:.2f}", "", True),
+        ]
+    if "humaneval_s" in found:
+        rows.append(limit("164 HumanEval programs in bwrap", found["humaneval_s"], 20, "s"))
+    return rows
+
+
 def starts() -> list[Row]:
     return [
         limit("nel --help", round(start_up(BIN / "nel", "--help"), 3), 0.15, "s"),
@@ -94,6 +113,7 @@ def main() -> None:
         lambda: throughput(max(2000, options.samples // 16)),
         lambda: scale(options.samples),
         lambda: storm(max(2000, options.samples // 20)),
+        lambda: sandboxes(max(100, options.samples // 500)),
     ]
     rows: list[Row] = []
     for part in parts:

@@ -95,4 +95,9 @@ def test_resume_and_rescore_send_no_request(server, tmp_path):
     assert run(server, tmp_path, "--max-problems", "8") == 0
     asked = server.count
     assert run(server, tmp_path, "--max-problems", "8", "--resume") == 0
+    before = results(tmp_path)
+    assert main(["eval", "rescore", str(tmp_path / "out")]) == 0
     assert server.count == asked
+    assert {key: row["reward"] for key, row in results(tmp_path).items()} == {
+        key: row["reward"] for key, row in before.items()
+    }

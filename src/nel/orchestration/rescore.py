@@ -22,7 +22,9 @@ from nel.engine.selection import Shard
 from nel.engine.session import Session
 from nel.environments.base import EvalEnvironment
 from nel.environments.registry import get_environment
+from nel.environments.sandboxed import SandboxedEnvironment
 from nel.orchestration.cells import scored_environment, scoring_of
+from nel.orchestration.sandboxes import Sandboxes
 from nel.orchestration.services import Services
 from nel.orchestration.suite import write_reports
 from nel.reporting.formats import SUFFIXES
@@ -84,25 +86,29 @@ async def _rescore_cells(session: Session, scoring: _Scoring) -> list[Rescored]:
 
 
 class _Scoring:
-    """The `scoring` of each cell with the services that it names; the config is read only where there is any."""
+    """The `scoring` and the sandbox of each cell with the services that it names; the config is read only where there
+    is any."""
 
     def __init__(self, run: Path, config: Path | None) -> None:
         self._run = run
         self._config = config
         self._loaded: LoadedConfig | None = None
         self._services: Services | None = None
+        self._sandboxes = Sandboxes()
 
     async def __aenter__(self) -> Self:
         return self
 
     async def __aexit__(self, *_: object) -> None:
+        await self._sandboxes.close()
         if self._services is not None:
             await self._services.close()
 
     async def applied(self, env: EvalEnvironment, entry: CellEntry) -> EvalEnvironment:
         """The environment that measures as the config says."""
         said = entry.info["config"]["entry"]
-        if self._config is None and not said.get("scoring") and not env.may_need_judge:
+        plain = not said.get("scoring") and not env.may_need_judge and env.verify_sandbox is None
+        if self._config is None and plain:
             return env
         if self._loaded is None or self._services is None:
             own = self._config is None
@@ -112,6 +118,10 @@ class _Scoring:
         kept = entry.info["identity"]["scoring"].get("metrics", {})
         metrics = [_with_rubric(metric, kept.get(metric.name, {})) for metric in found.scoring.metrics]
         found = found.model_copy(update={"scoring": found.scoring.model_copy(update={"metrics": metrics})})
+        sandbox = await self._sandboxes.of(found, env)
+        if sandbox is not None:
+            await self._sandboxes.start(sandbox)
+            env = SandboxedEnvironment(env, sandbox.spec, sandbox.manager)
         return await scored_environment(found, env, self._services, started=True)
 
     def _entry(self, entries: Sequence[Benchmark], said: dict[str, Any]) -> Benchmark:
