@@ -11,6 +11,7 @@ demo: setup ## The main job: a real small model, evaluated here
 
 test: setup ## All tests
 	@$(BIN)/python -m pytest -n 2 --dist worksteal -q
+	@$(BIN)/python -m pytest -q -m daemon_restart tests/sandbox
 
 check: setup ## Format, lint, types, floors, docs
 	@$(BIN)/ruff format --check --quiet .

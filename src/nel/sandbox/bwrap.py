@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path, PurePosixPath
 from typing import BinaryIO, ClassVar
 
-from nel.sandbox.base import KEPT_OUTPUT, ExecResult, OutsideEndpoint, SandboxError, SandboxSpec
+from nel.sandbox.base import KEPT_OUTPUT, ExecResult, OutsideEndpoint, SandboxError, SandboxSpec, VolumeMount
 from nel.sandbox.cgroups import Cgroup
 from nel.sandbox.folder import SandboxFolder
 from nel.sandbox.process import Sink, end_session, follow
@@ -60,6 +60,7 @@ class BwrapSandbox(TarredSandbox):
         self._folder: SandboxFolder | None = None
         self._cgroup: Cgroup | None = None
         self._shell = "sh"
+        self._volumes: list[tuple[Path, VolumeMount]] = []
 
     async def start(self, outside_endpoints: Sequence[OutsideEndpoint] = ()) -> None:
         """See `Sandbox.start`."""
@@ -95,7 +96,13 @@ class BwrapSandbox(TarredSandbox):
         for inner in ("proc", "dev", "tmp", self.spec.workdir.lstrip("/")):
             (folder.root / inner).mkdir(parents=True, exist_ok=True)
         for volume in self.spec.volumes:
-            (folder.root / volume.container_path.lstrip("/")).mkdir(parents=True, exist_ok=True)
+            place = folder.root / volume.container_path.lstrip("/")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            if volume.host_path.is_dir():
+                place.mkdir(exist_ok=True)
+            else:
+                place.touch()
+            self._volumes.append((folder.reach(volume.host_path), volume))
         if os.getuid() == 0:
             _give(folder.root, owner)
         self._shell = "bash" if any((folder.root / place).exists() for place in _bash(folder.root)) else "sh"
@@ -230,8 +237,8 @@ class BwrapSandbox(TarredSandbox):
                 if (host := Path("/etc", name)).exists():
                     yield from ("--ro-bind", str(host), str(host))
         yield from ("--proc", "/proc", "--dev", "/dev", "--bind", str(folder.tmp), "/tmp")  # noqa: S108 - its own
-        for volume in spec.volumes:
-            yield from ("--ro-bind" if volume.readonly else "--bind", str(volume.host_path), volume.container_path)
+        for place, volume in self._volumes:
+            yield from ("--ro-bind" if volume.readonly else "--bind", str(place), volume.container_path)
         for name, value in {"PATH": _PATH, "HOME": spec.workdir, "LANG": "C.UTF-8", **spec.env, **env}.items():
             yield from ("--setenv", name, value)
         yield from ("--chdir", str(PurePosixPath(spec.workdir, cwd)))

@@ -200,6 +200,8 @@ class DockerSandbox(TarredSandbox):
         if found.timed_out:
             await self._end_all()
             return found
+        if found.return_code == 137 and not await self.is_running():
+            raise SandboxError(f"{self.name}: the container ended while a command ran in it")
         if found.return_code == 137 or b"Killed" in found.stderr:
             return replace(found, out_of_memory=await self._was_out_of_memory())
         if found.return_code in {1, 125, 126, 127} and not await self._can_be_the_commands_own(found):

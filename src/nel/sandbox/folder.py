@@ -69,10 +69,30 @@ class SandboxFolder:
         """What stands at `/tmp`."""
         return self.path / "tmp"
 
+    def reach(self, host_path: Path) -> Path:
+        """A place from which the sandbox's user can be shown a folder of this machine that only the caller may enter.
+
+        Files keep their permissions. Where nothing can be mounted, it is the folder itself.
+        """
+        if not self.mounted:
+            return host_path
+        place = self.path / "volumes" / str(len(list((self.path / "volumes").glob("*"))))
+        place.parent.mkdir(exist_ok=True)
+        if host_path.is_dir():
+            place.mkdir()
+        else:
+            place.touch()
+        done = subprocess.run(["mount", "--bind", host_path, place], capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise SandboxError(f"{host_path} cannot be shown in a sandbox: {done.stderr.strip()}")
+        return place
+
     def remove(self) -> None:
         """Removes all of it; `NelError` where something is left."""
         if self.mounted:
             _unmount(self.path)
+        if _mounts_below(self.path):  # removing what stands below them would remove the host's own
+            raise NelError(f"{self.path} cannot be removed: something is still mounted there")
         with contextlib.suppress(FileNotFoundError):
             _make_writable(self.path)
             shutil.rmtree(self.path)
@@ -87,7 +107,15 @@ def _mount(path: Path, owner: int, disk: int) -> bool:
 
 
 def _unmount(path: Path) -> None:
-    subprocess.run(["umount", "--lazy", path], capture_output=True, check=False)
+    subprocess.run(["umount", "--recursive", "--lazy", path], capture_output=True, check=False)
+
+
+def _mounts_below(path: Path) -> bool:
+    table = Path("/proc/self/mountinfo")
+    if not table.exists():
+        return path.is_mount()
+    places = (line.split()[4].encode().decode("unicode_escape") for line in table.read_text().splitlines())
+    return any(Path(place).is_relative_to(path) for place in places)
 
 
 def _make_writable(path: Path) -> None:
