@@ -9,7 +9,7 @@ from openai_faults import Fault
 from openai_server import FakeOpenAI, prompt_text
 
 from nel.config.load import load_config
-from nel.core.errors import ExitCode
+from nel.core.errors import ExitCode, UsageError
 from nel.observability.records import ScoreRecord
 from nel.orchestration.rescore import rescore
 from nel.orchestration.suite import run_local
@@ -199,15 +199,15 @@ def test_a_benchmark_that_needs_a_judge_is_decided_by_it(go, judge, tmp_path):
 
 
 def test_a_benchmark_that_needs_a_judge_is_refused_without_one_before_any_request(go, model):
-    result = go("{}", benchmark=JUDGED)
-    assert "leaves its verdicts to a judge" in next(iter(result.failed.values()))
+    with pytest.raises(UsageError, match="leaves its verdicts to a judge"):
+        go("{}", benchmark=JUDGED)
     assert model.count == 0
 
 
 def test_the_same_model_under_another_name_may_not_judge_itself(go, model, judge):
     config = CONFIG.replace("JUDGE, model: teacher", "MODEL, model: pupil")
-    result = go(config=config)
-    assert "would judge its own answers" in next(iter(result.failed.values()))
+    with pytest.raises(UsageError, match="would judge its own answers"):
+        go(config=config)
     assert (model.count, judge.count) == (0, 0)
     allowed = ONE_JUDGE.replace("service: j", "service: j, allow_self_judge: true")
     model.answer = lambda body: '{"score": 3}' if "Rubric" in prompt_text(body) else prompt_text(body)
@@ -284,8 +284,8 @@ def test_scorers_and_code_of_ones_own_measure_too(go, tmp_path):
     ],
 )
 def test_what_cannot_measure_is_refused_before_any_request(go, model, metric, message):
-    result = go(f"{{metrics: [{metric}]}}")
-    assert message in next(iter(result.failed.values()))
+    with pytest.raises(UsageError, match=message):
+        go(f"{{metrics: [{metric}]}}")
     assert model.count == 0
 
 
