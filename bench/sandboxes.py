@@ -38,7 +38,7 @@ async def sandboxed(backend: str, count: int) -> float:
     """Checks a second through NEL."""
     from nel.sandbox.backends import get_backend
     from nel.sandbox.manager import SandboxManager
-    from nel.scoring.code_sandbox import CODE_SPEC, code_sandbox
+    from nel.scoring.code_check import CODE_SPEC, code_sandbox
     from nel.scoring.sample import ScorerInput
 
     spec = replace(CODE_SPEC, image=IMAGE if backend == "docker" else None)
@@ -113,7 +113,7 @@ def humaneval(data: Path) -> float:
 
     from nel.sandbox.backends import get_backend
     from nel.sandbox.manager import SandboxManager
-    from nel.scoring.code_sandbox import CODE_SPEC, code_sandbox
+    from nel.scoring.code_check import CODE_SPEC, code_sandbox
     from nel.scoring.sample import ScorerInput
 
     with gzip.open(data) as file:

@@ -55,9 +55,8 @@ LATER = {
     "engine": {"InspectExporter", "WandBExporter"},
     "orchestration": {"generate_sbatch", "start_proxy"},
     "serving": {"generate_app"},
-    "sandbox": set(KEY_TYPES["sandbox"]),
+    "sandbox": {"ECSFargateSandbox", "NoSandbox", "StatefulSandbox", "StatelessSandbox"},
     "interceptors": {"resolve_interceptors"},
-    "scoring": {"code_sandbox"},
 }
 
 ELSEWHERE = {

@@ -24,7 +24,7 @@ EXTRACTORS = {
 ROWS = [
     ROW.fullmatch(line).groupdict()
     for line in PAGE.read_text().splitlines()
-    if re.match(r"\| `(?:%s)` \|" % "|".join(EXTRACTORS), line)
+    if re.match(rf"\| `(?:{'|'.join(EXTRACTORS)})` \|", line)
 ]
 
 

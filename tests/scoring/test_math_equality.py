@@ -4,7 +4,6 @@ import pytest
 
 from nel.scoring import ScorerInput
 from nel.scoring.math_equality import GoldError, check_gold, extract_math, math_equal, math_match
-from nel.scoring.math_parse import Opaque, read_answer
 
 EQUAL = [
     (r"\frac{1}{4}", "0.25"),
@@ -173,7 +172,7 @@ def test_an_unreadable_gold_answer_is_refused_when_data_are_loaded(gold):
         (r"We get $x=3$. Therefore the area is $9\pi$.", r"9\pi", "last formula"),
         (r"\frac{1}{4}", r"\frac{1}{4}", "last line"),
         ("So all in all she has 5 apples left", "5", "last number"),
-        (r"**Final answer**" "\n\n" r"$\sqrt{2}$", r"\sqrt{2}", "answer"),
+        ("**Final answer**\n\n$\\sqrt{2}$", r"\sqrt{2}", "answer"),
         ("#### 7", "7", "hashes"),
     ],
 )

@@ -11,7 +11,7 @@ from typing import Any
 from nel.environments.decorators import benchmark, scorer
 from nel.environments.self_test import SelfTest
 from nel.scoring import ScorerInput
-from nel.scoring.code_sandbox import CODE_SPEC, code_sandbox
+from nel.scoring.code_check import CODE_SPEC, code_sandbox
 
 PROMPT = """\
 Complete this Python function. Answer with the whole function in one Python code block.

@@ -13,7 +13,7 @@ from typing import Any
 from nel.environments.decorators import benchmark, scorer
 from nel.environments.self_test import SelfTest
 from nel.scoring import ScorerInput
-from nel.scoring.code_sandbox import CODE_SPEC, code_sandbox
+from nel.scoring.code_check import CODE_SPEC, code_sandbox
 
 PROMPT = """\
 {text}

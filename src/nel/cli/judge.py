@@ -9,13 +9,10 @@ import click
 
 from nel.cli.lazy import Entry, LazyGroup
 from nel.cli.options import json_option, verbose_option
-from nel.cli.output import print_json, print_table
+from nel.cli.output import print_json
 
 if TYPE_CHECKING:
     from nel.config.load import LoadedConfig
-    from nel.metrics.agreement import Kappa
-    from nel.metrics.estimate import Estimate
-    from nel.orchestration.calibrate import Calibration
 
 COMMANDS = {
     "calibrate": Entry("nel.cli.judge:calibrate", "Compare a judge with human labels."),
@@ -84,6 +81,7 @@ def calibrate(ctx: click.Context, /, labels: Path, as_json: bool, output: Path |
     """
     import asyncio
 
+    from nel.cli.calibration import decided, print_calibration
     from nel.orchestration.calibrate import Columns
     from nel.orchestration.calibrate import calibrate as run
 
@@ -98,13 +96,13 @@ def calibrate(ctx: click.Context, /, labels: Path, as_json: bool, output: Path |
     )
     if output is not None:
         _keep(output, rows)
-    code = _verdict(found, given["min_kappa"])
+    code, verdict = decided(found, given["min_kappa"])
     if as_json:
         import msgspec
 
-        print_json({**msgspec.to_builtins(found), "exit_code": code})
+        print_json({**msgspec.to_builtins(found), "verdict": verdict, "exit_code": code})
     else:
-        _print(found)
+        print_calibration(found, verdict)
     return code
 
 
@@ -168,54 +166,3 @@ def _keep(path: Path, rows: list[dict[str, Any]]) -> None:
     from nel.core.disk import write_atomic
 
     write_atomic(path, b"".join(encode_json(row) + b"\n" for row in rows))
-
-
-_MOST_MISSING = 0.05
-
-
-def _verdict(found: Calibration, wanted: float | None) -> int:
-    from nel.core.errors import ExitCode
-
-    missing = found.unscored + sum(found.errors.values())
-    if not found.scored:
-        return ExitCode.FAILED
-    if wanted is not None:
-        kappa = found.kappa
-        if kappa is None or kappa.value is None:
-            return ExitCode.INCONCLUSIVE
-        if kappa.value < wanted:
-            return ExitCode.FAILED
-        if kappa.ci_lower is not None and kappa.ci_lower < wanted:
-            return ExitCode.INCONCLUSIVE
-    return ExitCode.DEGRADED if missing > _MOST_MISSING * (found.scored + missing) else ExitCode.OK
-
-
-def _print(found: Calibration) -> None:
-    errors = sum(found.errors.values())
-    click.echo(
-        f"Judge {found.metric}, version {found.version}: {found.scored} rows judged, {found.unscored} unscored "
-        f"({found.unparsable} unparsable), {errors} errors"
-    )
-    for category, count in found.errors.items():
-        click.echo(f"  {category}: {count}")
-    rows = [("Accuracy", *_numbers(found.accuracy))]
-    rows += [("Cohen's kappa", *_numbers(found.kappa))] if found.kappa else []
-    rows += [("Kappa, quadratic weights", *_numbers(found.weighted_kappa))] if found.weighted_kappa else []
-    print_table(rows, header=("Measure", "Value", "95 % interval", "Method"))
-    if found.confusion:
-        click.echo("\nLabel (rows) and judge (columns):")
-        names = list(found.confusion)
-        table = [(name, *(str(found.confusion[name][other]) for other in names)) for name in names]
-        print_table(table, header=("", *names))
-    usage = found.usage
-    if usage:
-        cost = "" if usage["cost"] is None else f", cost {usage['cost']:g}"
-        tokens = usage["prompt_tokens"] + usage["completion_tokens"]
-        click.echo(f"\n{usage['requests']} requests, {tokens} tokens{cost}")
-
-
-def _numbers(found: Estimate | Kappa) -> tuple[str, str, str]:
-    if found.value is None:
-        return "-", "-", found.method
-    interval = "-" if found.ci_lower is None else f"{found.ci_lower:.3f} to {found.ci_upper:.3f}"
-    return f"{found.value:.3f}", interval, found.method

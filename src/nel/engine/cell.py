@@ -178,8 +178,7 @@ async def evaluate_cell(
         known = await asyncio.to_thread(
             Known.scan, directory, permanent_errors=plan.settings.retry_errors == "transient"
         )
-    for name, content in plan.env.kept_files().items():
-        _keep_file(directory, name, content)
+    keep_files(directory, plan.env)
     run = CellRun(
         env=plan.env,
         solver=plan.solver,
@@ -224,8 +223,10 @@ def _derive_partial(run: CellRun, info: CellInfo, directory: Path, plan: CellPla
     return derive(directory, info, pairs_from_ledger(directory, run.ledger, plan.indexes, plan.settings.repeats))
 
 
-def _keep_file(directory: Path, name: str, content: bytes) -> None:
-    target = directory / "code" / name
-    target.parent.mkdir(parents=True, exist_ok=True)
-    if not target.exists() or target.read_bytes() != content:
-        write_atomic(target, content)
+def keep_files(directory: Path, env: EvalEnvironment) -> None:
+    """Puts the files that measure into a cell's `code/`, so that it can be rescored anywhere."""
+    for name, content in env.kept_files().items():
+        target = directory / "code" / name
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not target.exists() or target.read_bytes() != content:
+            write_atomic(target, content)

@@ -367,7 +367,7 @@ class CellRun:
             run_id=self.run_id,
             earlier=earlier,
         )
-        line = encode_json(score)
+        line = encode_json(self.redactor.value(score))
         self.ledger.score(unit, 0, self._scores.append(line), len(line))
         self.tally.add(unit // self.settings.repeats, attempt, score)
         if score.outcome is Outcome.ERROR and attempt.model_error is None and self.settings.error_policy == "abort":

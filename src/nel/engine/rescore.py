@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 import numpy as np
@@ -13,6 +15,8 @@ from nel.core.errors import RunDirError
 from nel.core.log import scan_log
 from nel.core.pool import Pool, RetryPolicy
 from nel.core.rundir import CellEntry
+from nel.engine.cell import keep_files
+from nel.engine.checkpoint import CheckpointManager
 from nel.engine.compact import compact
 from nel.engine.derive import CellInfo, derive, pairs_from_logs
 from nel.engine.identity import Identities
@@ -28,7 +32,35 @@ class _Place(msgspec.Struct, tag_field="schema", tag="nel.score/1"):
     attempt: str
 
 
-async def rescore_cell(session: Session, key: str, env: EvalEnvironment, *, max_concurrent: int = 32) -> CellInfo:
+@dataclass(slots=True)
+class Changes:
+    """How many answers have another reward than before, and which way."""
+
+    higher: int = 0
+    lower: int = 0
+    newly_scored: int = 0
+    no_longer_scored: int = 0
+    measured: int = 0
+    """Answers that were measured; the scores of all others were there already."""
+
+    def note(self, before: float | None, after: float | None) -> None:
+        """Count one answer; None is no reward."""
+        if before is None or after is None:
+            self.newly_scored += after is not None
+            self.no_longer_scored += before is not None
+        else:
+            self.higher += after > before
+            self.lower += after < before
+
+
+class RescoredCell(NamedTuple):
+    """What a rescoring made of a cell."""
+
+    info: CellInfo
+    changes: Changes
+
+
+async def rescore_cell(session: Session, key: str, env: EvalEnvironment, *, max_concurrent: int = 32) -> RescoredCell:
     """Measures every answered attempt of a cell by the scorers of `env`, and derives its files again.
 
     Expected answers and metadata come from the run itself, so neither data set nor endpoint is needed. A measurement
@@ -36,11 +68,7 @@ async def rescore_cell(session: Session, key: str, env: EvalEnvironment, *, max_
     move to `superseded.jsonl`. A kill in the middle loses nothing: rescoring again goes on.
     """
     entry = session.run.manifest.cells[key]
-    if session.checkpoint.open_attempts(key) is None:
-        raise RunDirError(
-            f"{session.run.path}: the cell {key} is not completed, so it cannot be rescored",
-            hint=f"Continue the run first: nel eval resume {session.run.path}",
-        )
+    require_completed(session.run.path, session.checkpoint, key)
     cell = session.run.path / entry.dir
     info = msgspec.convert(entry.info, CellInfo)
     scoring = env.scoring_identity()
@@ -49,11 +77,21 @@ async def rescore_cell(session: Session, key: str, env: EvalEnvironment, *, max_
         identity={**info.identity, "scoring": scoring},
         run_id=session.run.manifest.run_id,
     )
+    keep_files(cell, env)
     rescoring = _Rescoring(session, cell, env, Identities(info.identity["solver"], scoring), info)
     await rescoring.run(max_concurrent)
     info = msgspec.structs.replace(info, choice={**info.choice, "basis": rescoring.identities.basis})
     _finish(session, key, entry, info, cell)
-    return info
+    return RescoredCell(info, rescoring.changes)
+
+
+def require_completed(run: Path, checkpoint: CheckpointManager, key: str) -> None:
+    """`RunDirError` where a cell is not completed, and so cannot be rescored."""
+    if checkpoint.open_attempts(key) is None:
+        raise RunDirError(
+            f"{run}: the cell {key} is not completed, so it cannot be rescored",
+            hint=f"Continue the run first: nel eval resume {run}",
+        )
 
 
 def _finish(session: Session, key: str, entry: CellEntry, info: CellInfo, cell: Path) -> None:
@@ -73,6 +111,7 @@ class _Rescoring:
         self, session: Session, cell: Path, env: EvalEnvironment, identities: Identities, info: CellInfo
     ) -> None:
         self.identities = identities
+        self.changes = Changes()
         self._session = session
         self._cell = cell
         self._env = env
@@ -106,6 +145,8 @@ class _Rescoring:
         line = self._known.scores.find(key)
         if line is not None and (line.good or attempt.model_error is not None):
             self._ledger.score(unit, line.file, line.offset, line.length)
+            if (line.file, line.offset) != (0, self._scores[bytes.fromhex(attempt.attempt)][0]):
+                self.changes.note(old.reward, ScoreRecord.from_json(self._line(line)).reward)
             return
         score = await measure(
             self._env,
@@ -116,7 +157,9 @@ class _Rescoring:
             run_id=self._session.run.manifest.run_id,
             earlier=ScoreRecord.from_json(self._line(line)) if line is not None else None,
         )
-        data = encode_json(score)
+        self.changes.measured += 1
+        self.changes.note(old.reward, score.reward)
+        data = encode_json(self._session.redactor.value(score))
         self._ledger.score(unit, 0, self._results.append(data), len(data))
         await self._session.writer.ready()
 

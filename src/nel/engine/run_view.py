@@ -25,6 +25,8 @@ from nel.reporting.run_view import (
     CellView,
     Counts,
     Direction,
+    JudgeAgreement,
+    JudgeUse,
     Means,
     MetricView,
     NotInOrderError,
@@ -284,6 +286,8 @@ class _Bundle(msgspec.Struct):
     identity: dict[str, Any] = {}
     data: dict[str, Any] = {}
     versions: dict[str, str] = {}
+    judges: dict[str, JudgeUse] = {}
+    agreement: dict[str, JudgeAgreement] = {}
     runtime: dict[str, Any] | None = None
     failures: dict[str, Any] | None = None
 
@@ -313,6 +317,7 @@ def _fill(cell: CellView, path: Path, run: Path) -> None:
     cell.config = {**bundle.config, **{name: value for name, value in limits.items() if value is not None}}
     cell.config["config_hash"] = bundle.config_hash
     cell.identity, cell.data, cell.versions = bundle.identity, bundle.data, bundle.versions
+    cell.judges, cell.agreement = bundle.judges, bundle.agreement
 
 
 def _record[T: Record](cls: type[T], value: dict[str, Any] | None) -> T | None:

@@ -29,6 +29,7 @@ from nel.scoring.judging.scale import Scale
 from nel.scoring.metric import JudgedSample
 
 _IN_FLIGHT = 64
+_MOST_STEPS = 1000
 _YES = {"1": 1.0, "true": 1.0, "yes": 1.0, "1.0": 1.0}
 _NO = {"0": 0.0, "false": 0.0, "no": 0.0, "0.0": 0.0}
 
@@ -248,10 +249,18 @@ def _compared(
             error=errors.total(),
         ),
         kappa=cohen_kappa(first, second, values=values) if pairs else None,
-        weighted_kappa=cohen_kappa(first, second, values=values, weights="quadratic") if numbers else None,
+        weighted_kappa=cohen_kappa(first, second, values=_steps(values), weights="quadratic") if numbers else None,
         confusion=_confusion(pairs, values),
         usage=_usage(scores),
     )
+
+
+def _steps(values: Sequence[Label]) -> Sequence[Label]:
+    """Whole numbers with those between them, so that distances are true; others as they are, one step apart."""
+    whole = [value for value in values if isinstance(value, float) and value.is_integer()]
+    if len(whole) < len(values) or max(whole) - min(whole) > _MOST_STEPS:
+        return values
+    return [float(value) for value in range(int(min(whole)), int(max(whole)) + 1)]
 
 
 def _confusion(pairs: Sequence[tuple[Label, Label]], values: Sequence[Label]) -> dict[str, dict[str, int]]:

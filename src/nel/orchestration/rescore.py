@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, Self
 
@@ -15,22 +16,24 @@ from nel.config.load import LoadedConfig, load_config
 from nel.config.scoring import Metric
 from nel.core.contract import decode_json
 from nel.core.errors import LoadError, UsageError
-from nel.core.rundir import CellEntry, RunDir
+from nel.core.rundir import CellEntry, Manifest, RunDir
+from nel.engine.checkpoint import CheckpointManager
 from nel.engine.derive import CellInfo
-from nel.engine.rescore import rescore_cell
+from nel.engine.rescore import Changes, require_completed, rescore_cell
 from nel.engine.selection import Shard
 from nel.engine.session import Session
 from nel.environments.base import EvalEnvironment
 from nel.environments.registry import get_environment
 from nel.environments.sandboxed import SandboxedEnvironment
 from nel.orchestration.cells import scored_environment, scoring_of
+from nel.orchestration.rescoring import also_scored_by, differences, judged_by
 from nel.orchestration.sandboxes import Sandboxes
 from nel.orchestration.services import Services
 from nel.orchestration.suite import write_reports
 from nel.reporting.formats import SUFFIXES
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rescored:
     """What rescoring changed of one cell."""
 
@@ -38,60 +41,93 @@ class Rescored:
     metric: str
     before: float | None
     after: float | None
-    changed: bool
-    """Whether the scorers were others than before."""
+    changes: Changes
+    """How many answers have another reward."""
+    why: list[str]
+    """What is different in how they are measured; empty where nothing is."""
+
+    @property
+    def changed(self) -> bool:
+        """Whether the answers are measured otherwise than before."""
+        return bool(self.why)
 
 
-def rescore(run_dir: Path, *, config: Path | None = None) -> list[Rescored]:
+def rescore(
+    run_dir: Path,
+    *,
+    config: Path | None = None,
+    overrides: Sequence[str] = (),
+    scorers: Sequence[str] = (),
+    judge: str | None = None,
+) -> list[Rescored]:
     """Measures the stored answers of a run again and derives its files and reports; the evaluated model is not asked.
 
     Neither its endpoint nor data are needed; a benchmark file or rubric that is gone is taken from what the run keeps.
     What is measured is the `scoring` of the run's own config, or of the entries of `config` with the same benchmark, id
     and params; only its judges are asked, and only for verdicts that the run does not hold yet. `RunDirError` where a
     cell is not completed.
+
+    Args:
+        run_dir: the run.
+        config: another config, whose `scoring` counts.
+        overrides: `key=value`, put into the config.
+        scorers: built-in scorers by name, or `file.py:function`, that measure too; the first gives the reward.
+        judge: the service that is asked instead of the judges of the config, or as a judge where it has none.
     """
     manifest = RunDir.read(run_dir)
     formats = [name for name, suffix in SUFFIXES.items() if (run_dir / f"report{suffix}").exists()]
     shard = Shard(manifest.shard["index"], manifest.shard["total"]) if manifest.shard else None
-    with Session.open(run_dir, resume=True, shard=shard) as session:
-        changes = asyncio.run(_rescore(session, config))
+    wanted = _Wanted(config, overrides, scorers, judge)
+    changes = asyncio.run(_rescore(run_dir, manifest, shard, wanted))
     write_reports(run_dir, formats or ["markdown"])
     return changes
 
 
-async def _rescore(session: Session, config: Path | None) -> list[Rescored]:
-    async with _Scoring(session.run.path, config) as scoring:
-        return await _rescore_cells(session, scoring)
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """What the caller wants to be measured otherwise."""
+
+    config: Path | None
+    overrides: Sequence[str]
+    scorers: Sequence[str]
+    judge: str | None
+
+    def __bool__(self) -> bool:
+        return bool(self.config or self.overrides or self.scorers or self.judge)
 
 
-async def _rescore_cells(session: Session, scoring: _Scoring) -> list[Rescored]:
-    changes = []
-    for key, entry in session.run.manifest.cells.items():
-        cell = session.run.path / entry.dir
-        env = await scoring.applied(_environment(entry, cell), entry)
-        before = _headline(cell, entry)
-        info = await rescore_cell(session, key, env)
-        await env.close()
-        after = _headline(cell, entry)
-        changes.append(
-            Rescored(
-                cell=entry.dir,
-                metric=after[0],
-                before=before[1],
-                after=after[1],
-                changed=info.identity["scoring"] != entry.info["identity"]["scoring"],
-            )
-        )
-    return changes
+async def _rescore(run: Path, manifest: Manifest, shard: Shard | None, wanted: _Wanted) -> list[Rescored]:
+    """All that can be refused is refused before the directory is touched."""
+    checkpoint = CheckpointManager(run)
+    for key in manifest.cells:
+        require_completed(run, checkpoint, key)
+    async with _Scoring(run, wanted) as scoring:
+        environments = {
+            key: await scoring.applied(_environment(entry, run / entry.dir), entry)
+            for key, entry in manifest.cells.items()
+        }
+        with Session.open(run, resume=True, shard=shard, secrets=scoring.secrets) as session:
+            return [await _rescore_cell(session, key, env) for key, env in environments.items()]
+
+
+async def _rescore_cell(session: Session, key: str, env: EvalEnvironment) -> Rescored:
+    entry = session.run.manifest.cells[key]
+    cell = session.run.path / entry.dir
+    _, before = _headline(cell, entry)
+    info, changes = await rescore_cell(session, key, env)
+    await env.close()
+    metric, after = _headline(cell, entry)
+    why = differences(entry.info["identity"]["scoring"], info.identity["scoring"])
+    return Rescored(cell=entry.dir, metric=metric, before=before, after=after, changes=changes, why=why)
 
 
 class _Scoring:
     """The `scoring` and the sandbox of each cell with the services that it names; the config is read only where there
     is any."""
 
-    def __init__(self, run: Path, config: Path | None) -> None:
+    def __init__(self, run: Path, wanted: _Wanted) -> None:
         self._run = run
-        self._config = config
+        self._wanted = wanted
         self._loaded: LoadedConfig | None = None
         self._services: Services | None = None
         self._sandboxes = Sandboxes()
@@ -104,25 +140,51 @@ class _Scoring:
         if self._services is not None:
             await self._services.close()
 
+    @property
+    def secrets(self) -> Sequence[str]:
+        """The secret values of the config, where it was read."""
+        return self._loaded.secrets if self._loaded is not None else ()
+
     async def applied(self, env: EvalEnvironment, entry: CellEntry) -> EvalEnvironment:
         """The environment that measures as the config says."""
         said = entry.info["config"]["entry"]
         plain = not said.get("scoring") and not env.may_need_judge and env.verify_sandbox is None
-        if self._config is None and plain:
+        if not self._wanted and plain:
             return env
         if self._loaded is None or self._services is None:
-            own = self._config is None
-            self._loaded = load_config(self._config or self._run / "config.yaml", use_defaults=not own)
+            self._loaded = load_config(
+                self._file, overrides=self._wanted.overrides, use_defaults=self._wanted.config is not None
+            )
             self._services = Services(self._loaded, self._run / "logs")
         found = self._entry(self._loaded.config.benchmarks, said)
         kept = entry.info["identity"]["scoring"].get("metrics", {})
         metrics = [_with_rubric(metric, kept.get(metric.name, {})) for metric in found.scoring.metrics]
-        found = found.model_copy(update={"scoring": found.scoring.model_copy(update={"metrics": metrics})})
+        scoring = found.scoring.model_copy(update={"metrics": metrics})
+        if self._wanted.judge is not None:
+            self._check_service(self._wanted.judge)
+            scoring = judged_by(scoring, self._wanted.judge)
+        if self._wanted.scorers:
+            scoring = also_scored_by(scoring, self._wanted.scorers)
+        found = found.model_copy(update={"scoring": scoring})
         sandbox = await self._sandboxes.of(found, env)
         if sandbox is not None:
             await self._sandboxes.start(sandbox)
             env = SandboxedEnvironment(env, sandbox.spec, sandbox.manager)
         return await scored_environment(found, env, self._services, started=True)
+
+    @property
+    def _file(self) -> Path:
+        return self._wanted.config or self._run / "config.yaml"
+
+    def _check_service(self, name: str) -> None:
+        assert self._loaded is not None
+        known = self._loaded.config.services
+        if name not in known:
+            near = get_close_matches(name, known, n=1)
+            raise UsageError(
+                f"{self._file}: no service {name!r}",
+                hint=f"Did you mean {near[0]!r}?" if near else f"Services: {', '.join(known)}.",
+            )
 
     def _entry(self, entries: Sequence[Benchmark], said: dict[str, Any]) -> Benchmark:
         alike = [
@@ -131,9 +193,8 @@ class _Scoring:
             if (entry.name, entry.id, entry.parameters) == (said["name"], said["id"], said["params"])
         ]
         if not alike:
-            file = self._config or self._run / "config.yaml"
             raise UsageError(
-                f"{file}: no entry {said['name']} with the id and params of the run",
+                f"{self._file}: no entry {said['name']} with the id and params of the run",
                 hint="A rescoring needs `scoring` alone to be different.",
             )
         same = [entry for entry in alike if scoring_of(entry) == said.get("scoring")]

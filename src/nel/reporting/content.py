@@ -15,7 +15,7 @@ from nel.core.errors import RecordError
 from nel.core.rundir import Stage
 from nel.core.secrets import strip_credentials
 from nel.observability.format import format_count, format_duration, format_money, format_number, format_percent
-from nel.reporting.run_view import CellView, MetricView, RunView
+from nel.reporting.run_view import CellView, JudgeUse, MetricView, RunView
 from nel.reporting.text import excerpt, one_line
 
 ABSENT = "–"
@@ -183,6 +183,27 @@ def runtime_facts(cell: CellView) -> list[tuple[str, str]]:
     if stats.finish_reason_counts:
         facts.append(("Finish reasons", plain(stats.finish_reason_counts)))
     return facts
+
+
+def judge_facts(cell: CellView) -> list[tuple[str, str]]:
+    """By metric: requests, tokens, cost and latency of its judges, and how far those of an ensemble agree."""
+    facts = [(metric, _judged(use)) for metric, use in cell.judges.items()]
+    for metric, found in cell.agreement.items():
+        alpha = found.krippendorff_alpha
+        shown = "unknown, since all ratings are the same" if alpha is None else number(alpha)
+        judges = f"{found.level} ratings of {', '.join(found.judges)}, {format_count(found.ratings)} each"
+        facts.append((f"{metric}: Krippendorff's alpha", f"{shown} ({judges})"))
+    return facts
+
+
+def _judged(use: JudgeUse) -> str:
+    parts = [f"{format_count(use.requests)} replies"]
+    parts += [f"{format_count(use.unreadable)} could not be read"] if use.unreadable else []
+    parts += [f"{format_count(use.cached)} from the cache"] if use.cached else []
+    parts += [f"{format_count(use.prompt_tokens + use.completion_tokens)} tokens"]
+    parts += [f"cost {format_money(use.cost)}"] if use.cost is not None else []
+    parts += [f"{format_duration(use.mean_latency_ms / 1000)} a reply"] if use.mean_latency_ms is not None else []
+    return ", ".join(parts)
 
 
 def _percentiles(values: Mapping[str, float]) -> str:

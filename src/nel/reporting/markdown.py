@@ -63,6 +63,8 @@ def _cell(view: RunView, cell: CellView) -> Iterator[str]:
             yield ""
     if runtime := content.runtime_facts(cell):
         yield from _section("Runtime", _facts(runtime))
+    if judges := content.judge_facts(cell):
+        yield from _section("Judges", _facts(judges))
     yield from _failures(view, cell)
     if identity := content.identity_facts(cell):
         yield from _section("Identity", _facts(identity))

@@ -78,6 +78,32 @@ class Means(msgspec.Struct, kw_only=True, frozen=True):
     errors_as_zero: float | None = None
 
 
+class JudgeUse(msgspec.Struct, kw_only=True, frozen=True):
+    """What the judges of a metric took."""
+
+    requests: int = 0
+    unreadable: int = 0
+    """Replies that could not be read."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached: int = 0
+    cost: float | None = None
+    """None without prices."""
+    mean_latency_ms: float | None = None
+    """Of a reply that no cache gave."""
+
+
+class JudgeAgreement(msgspec.Struct, kw_only=True, frozen=True):
+    """How far the judges of an ensemble agree."""
+
+    krippendorff_alpha: float | None = None
+    """None where all ratings are the same."""
+    level: str = ""
+    """How ratings differ: `nominal` or `interval`."""
+    ratings: int = 0
+    judges: list[str] = []
+
+
 class CellView(msgspec.Struct, kw_only=True):
     """One cell of a run (benchmark x model x variant), with everything that was derived from its attempts."""
 
@@ -110,6 +136,10 @@ class CellView(msgspec.Struct, kw_only=True):
     """What the clusters of the units are."""
     runtime: RuntimeStats | None = None
     failures: FailureReport | None = None
+    judges: dict[str, JudgeUse] = {}
+    """By metric: what its judges took."""
+    agreement: dict[str, JudgeAgreement] = {}
+    """By ensemble of judges: how far they agree."""
     config: dict[str, Any] = {}
     """How the cell was run: model, endpoint, protocol, generation, system prompt, scorers, limits."""
     identity: dict[str, Any] = {}

@@ -79,7 +79,9 @@ class DockerBackend(SandboxBackend):
         tag = f"nel-build:{(await asyncio.to_thread(digest_tree, folder)).rpartition(':')[2][:32]}"
         if not await self.cli.inspect("image", "inspect", tag):
             done = await self.cli.run(
-                "build", "--quiet", "--force-rm", "--tag", tag, str(folder), time_limit=_BUILD, env={"DOCKER_BUILDKIT": "0"}
+                *("build", "--quiet", "--force-rm", "--tag", tag, str(folder)),
+                time_limit=_BUILD,
+                env={"DOCKER_BUILDKIT": "0"},
             )
             if not done.ok:
                 tail = (done.error_text.strip() or done.text.strip()).splitlines()[-5:]

@@ -8,6 +8,7 @@ from nel.scoring.versions import VERSIONS as VERSIONS
 if TYPE_CHECKING:
     from nel.scoring.choice import extract_choice as extract_choice
     from nel.scoring.code import extract_code as extract_code
+    from nel.scoring.code_check import code_sandbox as code_sandbox
     from nel.scoring.extract import Extraction as Extraction
     from nel.scoring.extract import extract_line as extract_line
     from nel.scoring.extract import extract_number as extract_number
@@ -42,6 +43,7 @@ if TYPE_CHECKING:
 _NAMES = {
     "extract_choice": "nel.scoring.choice",
     "extract_code": "nel.scoring.code",
+    "code_sandbox": "nel.scoring.code_check",
     **dict.fromkeys(("Extraction", "extract_line", "extract_number", "extract_pattern"), "nel.scoring.extract"),
     **dict.fromkeys(
         ("JsonExtraction", "extract_json", "json_schema_match", "validate_json_schema"), "nel.scoring.json_schema"

@@ -103,10 +103,13 @@ def _span_lists(target: Any) -> list[list[str]]:
     return [targets(answer) for answer in target]
 
 
+_EDGES = string.whitespace + "-•*"
+
+
 def _splits(text: str) -> list[list[str]]:
     """The ways to read a text as several spans; a comma inside a number separates nothing."""
-    readings = [re.split(r"\s*(?:,(?!\d)|,\s|;|\n)\s*", text), re.split(r"\s*(?:,(?!\d)|,\s|;|\n|\band\b)\s*", text)]
-    return [[undecorate(span.strip(" -•*")) for span in spans if span.strip(" -•*")] for spans in readings]
+    readings = [re.split(r",(?!\d)|,\s|;|\n", text), re.split(r",(?!\d)|,\s|;|\n|\band\b", text)]
+    return [[undecorate(bare) for span in spans if (bare := span.strip(_EDGES))] for spans in readings]
 
 
 def _span(text: str) -> Span:

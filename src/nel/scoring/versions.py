@@ -19,5 +19,6 @@ VERSIONS: dict[str, str] = {
     "likeliest_option": "1",
     "extract_json": "1",
     "extract_code": "1",
+    "code_sandbox": "1",
 }
 """Raised when a scorer may judge some reply differently than before: stored answers are then scored again."""

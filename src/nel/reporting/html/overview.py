@@ -88,6 +88,7 @@ class CellPart:
     figures: list[tuple[str, str, Markup]]
     """Title, what it shows in words, picture."""
     runtime: list[tuple[str, str]]
+    judges: list[tuple[str, str]]
     failures: list[Failure]
     identity: list[tuple[str, str]]
 
@@ -164,6 +165,7 @@ def _cell(view: RunView, cell: CellView, number: int, spread: Distributions, tex
         more_categories=f"{format_count(hidden)} more categories are in {cell.bundle or cell.name}." if hidden else "",
         figures=_figures(spread),
         runtime=content.runtime_facts(cell),
+        judges=content.judge_facts(cell),
         failures=_failures(view, cell, number, texts),
         identity=content.identity_facts(cell),
     )

@@ -18,7 +18,6 @@ from nel.sandbox.base import ExecResult, Limits, Sandbox, SandboxError, SandboxS
 from nel.scoring.code import extract_code
 from nel.scoring.sample import ScorerInput
 
-VERSION = "1"
 CODE_SPEC = SandboxSpec(limits=Limits(memory=1 << 30, cpus=1.0, pids=128, disk=256 << 20), readonly_root=True)
 """What a check of a small program needs: no network, nothing that can be written but a work directory in memory."""
 TIME_LIMIT = 30.0
