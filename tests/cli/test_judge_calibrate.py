@@ -135,3 +135,33 @@ def test_the_judge_of_a_config_is_taken_with_its_rubric(capsys, server, labels, 
     assert "no judge 'p'" in capsys.readouterr().err
     assert main(["judge", "calibrate", labels([3]), "--config", str(config), "--rubric", "x"]) == 64
     assert "--rubric goes with --judge-url" in capsys.readouterr().err
+
+
+def test_a_person_reads_how_far_the_judge_agrees_and_where_it_does_not(capsys, server, labels):
+    people = ["yes"] * 30 + ["no"] * 30
+    said = ["yes"] * 28 + ["no"] * 2 + ["yes"] * 6 + ["no"] * 24
+    server.answer = lambda body: f"Verdict: {said[asked(body)]}"
+    arguments = ["judge", "calibrate", labels(people), *SCALE, "--judge-url", f"{server.url}/v1", "--min-kappa", "0.7"]
+    assert main(arguments) == 2
+    printed = capsys.readouterr().out
+    assert "60 judged, 0 unscored (0 could not be read), 0 errors" in printed
+    assert re.search(r"Accuracy +0\.867 +0\.\d+ to 0\.\d+ +same as the label on 52 of 60", printed)
+    assert re.search(r"Cohen's kappa +0\.733 +0\.\d+ to 0\.\d+ +substantial, where chance alone agrees on 50", printed)
+    assert "people say no, the judge says yes (6 of 8)" in printed
+    assert printed.rstrip().endswith("below 0.7; label more rows")
+
+
+def test_full_agreement_on_a_few_rows_proves_little(capsys, server, labels):
+    people = ["yes", "no"] * 3
+    server.answer = lambda body: f"Verdict: {people[asked(body)]}"
+    code, found = run(capsys, server, labels(people), *SCALE, "--min-kappa", "0.6")
+    assert (code, found["kappa"]["value"], found["kappa"]["ci_lower"]) == (2, 1.0, None)
+
+
+def test_a_near_miss_weighs_by_its_distance_on_the_scale(capsys, server, labels):
+    """Nobody says 2, 3 or 4: a 1 instead of a 5 is still four steps away, and a 4.5 has no step of its own."""
+    people = [1, 5] * 10
+    said = [1] + [5] * 19
+    server.answer = lambda body: f'{{"score": {said[asked(body)]}}}'
+    _, found = run(capsys, server, labels(people))
+    assert found["weighted_kappa"]["value"] == pytest.approx(found["kappa"]["value"])

@@ -34,10 +34,6 @@ def used_service(line):
         (minimal("cluster: {type: local, gpus: [0]}\n"), "config:9: cluster.gpus: not available yet"),
         (minimal("    playbook: pinchbench\n"), "config:9: benchmarks[0].playbook: not available yet"),
         (minimal("    context_window: 5\n"), "config:9: benchmarks[0].context_window: not available yet"),
-        (
-            minimal("    scoring: {metrics: [{type: sandbox, name: x}]}\n"),
-            "benchmarks[0].scoring.metrics[0].type: metrics of type sandbox are not available yet",
-        ),
         (minimal("output: {export: [wandb]}\n"), "config:9: output.export: not available yet"),
         (minimal("output: {trajectories: {enrich: true}}\n"), "output.trajectories.enrich: not available yet"),
         (minimal(**{"model: tiny": "tokenizer: x"}), "config:5: services.m.tokenizer: not available yet"),
@@ -119,7 +115,7 @@ def test_every_key_that_is_not_available_says_what_nel_does_by_its_default():
 def test_what_is_available_now():
     types = {type_of(model) for model in all_models() if type_of(model) and not model.later}
     sandboxes = {"none", "auto", "bwrap", "docker", "podman", "local"}
-    measures = {"scorer", "judge", "pairwise_judge", "ensemble_judge", "reward_model", "custom"}
+    measures = {"scorer", "judge", "pairwise_judge", "ensemble_judge", "reward_model", "sandbox", "custom"}
     assert (
         types
         == {"api", "llama_cpp", "vllm", "sglang", "trt_llm", "simple", "loglikelihood", "custom"} | sandboxes | measures

@@ -19,10 +19,26 @@ EXCUSED = 7
 
 
 def answer(body: dict) -> str:
-    """Right on sums, and always in the form that the built-in benchmarks ask for."""
+    """Right on sums (the model `candidate` only on even ones), and always in the form that the built-in benchmarks ask for; as a judge, right on everything."""
+    if "\n--- END OF ANSWER " in prompt_text(body):
+        return verdict(prompt_text(body))
     numbers = re.search(r"(\d+)\s*\+\s*(\d+)", prompt_text(body))
     value = int(numbers[1]) + int(numbers[2]) if numbers else "A"
+    if body["model"] == "candidate" and numbers and value % 2:
+        value -= 1  # a model that is worse
     return f"Let me think.\nAnswer: {value}"
+
+
+def verdict(prompt: str) -> str:
+    """The best verdict for an answer that ends in the expected one, else the worst."""
+    parts = dict(re.findall(r"--- (ANSWER|EXPECTED ANSWER) \w+ ---\n(.*?)\n--- END OF", prompt, re.DOTALL))
+    right = parts["ANSWER"].endswith(parts.get("EXPECTED ANSWER", ""))
+    labels = re.search(r'"verdict" is exactly one of (.*)\.', prompt)
+    if labels:
+        names = json.loads(f"[{labels[1]}]")
+        return json.dumps({"reasoning": "compared", "verdict": names[0] if right else names[-1]})
+    worst, best = re.search(r"a number from (\S+) \(worst\) to (\S+) \(best\)", prompt).groups()
+    return json.dumps({"reasoning": "compared", "score": float(best if right else worst)})
 
 
 @pytest.fixture(scope="module")
@@ -105,6 +121,8 @@ class Reader:
     def _yaml(self, block: Block, text: str) -> None:
         from config_fragments import check_config
 
+        if block.title == "policy.yaml":  # a gate's policy is no configuration; the command after it reads it
+            return
         check_config(self.work, block.title, text, self.env)
 
 

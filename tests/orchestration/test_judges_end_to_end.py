@@ -132,6 +132,46 @@ def test_nonsense_is_unscored_and_a_resume_asks_the_judge_alone_for_what_is_miss
     assert (model.count - asked, judge.count - before) == (0, 2)
 
 
+NONSENSE = {
+    "word0": "",
+    "word1": "I would say 4 of 5.",
+    "word2": '{"score": 9}',
+    "word3": '{"score": "good"}',
+    "word4": '{"score": 4, "score": 2}',
+    "word5": '{"reasoning": "fine"',
+}
+
+
+def test_nonsense_of_every_kind_and_outages_are_told_apart_and_mended_by_a_resume(go, model, judge, tmp_path):
+    judge.answer = lambda body: NONSENSE.get(_word(body), graded(body))
+    judge.rule = lambda body, _n: Fault(status=500) if _word(body) == "word6" else None
+    first = bundle_of(go())
+    assert first["counts"] | {"planned": 0, "attempted": 0} == {
+        "planned": 0, "attempted": 0, "scored": 1, "unscored": len(NONSENSE), "error": 1,
+    }  # fmt: skip
+    assert first["benchmark"]["scores"]["pass@1"]["value"] == 0.0  # word7 alone was graded, and is odd
+    kept = {score.extracted_answer or score.expected_answer: score for score in scores_of(tmp_path)}
+    for word, said in NONSENSE.items():
+        verdict = kept[word].scorer_rewards["quality"].details["verdicts"]["verdict"]
+        assert (verdict.get("reply", ""), verdict["unreadable"]) == (said, [said])
+    judge.answer, judge.rule = graded, None
+    asked, before = model.count, judge.count
+    second = bundle_of(go(resume=True))
+    assert (model.count - asked, judge.count - before) == (0, len(NONSENSE) + 1)
+    assert {_word(body) for body in judge.bodies[before:]} == {*NONSENSE, "word6"}
+    assert (second["counts"]["scored"], second["benchmark"]["scores"]["pass@1"]["value"]) == (ROWS, 0.5)
+
+
+def test_the_report_tells_what_judges_took_and_how_far_they_agree(go, judge, tmp_path):
+    judge.answer = lambda body: f'{{"score": {2 + int(_word(body)[-1]) % 3}}}' if body["model"] == "k" else graded(body)
+    config = CONFIG.replace("benchmarks:", "  k: {type: api, url: JUDGE, model: k}\nbenchmarks:")
+    go("{metrics: [{type: ensemble_judge, name: both, services: [j, k]}]}", config=config)
+    report = (tmp_path / "run" / "report.md").read_text()
+    assert "### Judges" in report
+    assert re.search(rf"both +\| {2 * ROWS} replies, [\d,]+ tokens, cost \$0\.\d+, \S+ a reply", report)
+    assert re.search(rf"Krippendorff's alpha +\| -?0\.\d+ \(interval ratings of j, k, {ROWS} each\)", report)
+
+
 def _word(body):
     return re.search(r"word\d+", prompt_text(body))[0]
 
@@ -307,3 +347,23 @@ def test_a_run_is_rescored_by_another_judge(go, model, judge, tmp_path):
     (tmp_path / "judged.yaml").write_text(text.replace("MODEL", model.chat_url).replace("JUDGE", judge.chat_url))
     (change,) = rescore(tmp_path / "run", config=tmp_path / "judged.yaml")
     assert (change.before, change.after, change.changed, model.count - asked) == (1.0, 0.5, True, 0)
+
+
+def test_a_command_in_a_sandbox_measures_by_its_exit_code(go, tmp_path):
+    command = "grep -q 'word[246]' answer.txt && grep -q '\"target\": \"word' && echo seen"
+    scoring = f"{{primary: check, metrics: [{{type: sandbox, name: check, command: {json.dumps(command)}}}]}}"
+    config = CONFIG.replace("    scoring:", "    sandbox: {type: bwrap}\n    scoring:")
+    bundle = bundle_of(go(scoring, config=config))
+    assert bundle["benchmark"]["scores"]["pass@1"]["value"] == pytest.approx(3 / 8)
+    assert bundle["benchmark"]["scores"]["scorer:default"]["value"] == 1.0
+    details = [score.scorer_rewards["check"].details for score in scores_of(tmp_path)]
+    assert min(map(str, details)) == "{'exit_code': 0, 'output': 'seen'}"
+
+
+def test_a_command_that_is_not_there_is_an_error_and_never_a_zero(go):
+    scoring = "{metrics: [{type: sandbox, name: check, command: no-such-program}]}"
+    result = go(scoring, config=CONFIG.replace("    scoring:", "    sandbox: {type: bwrap}\n    scoring:"))
+    assert result.exit_code == ExitCode.DEGRADED
+    bundle = bundle_of(result)
+    assert (bundle["counts"]["scored"], bundle["counts"]["error"]) == (0, ROWS)
+    assert bundle["failures"]["categories"]["sandbox_error"]["count"] == ROWS

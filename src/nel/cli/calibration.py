@@ -55,12 +55,11 @@ def print_calibration(found: Calibration, verdict: str) -> None:
     errors = sum(found.errors.values())
     rows = found.scored + found.unscored + errors
     click.echo(f"Judge {found.metric} (version {found.version}) on {format_count(rows)} labelled answers")
-    click.echo(
-        f"{format_count(found.scored)} judged, {format_count(found.unscored)} unscored ({format_count(found.unparsable)} "
-        f"could not be read), {format_count(errors)} errors\n"
-    )
+    unscored = f"{format_count(found.unscored)} unscored ({format_count(found.unparsable)} could not be read)"
+    click.echo(f"{format_count(found.scored)} judged, {unscored}, {format_count(errors)} errors")
     for category, count in found.errors.items():
         click.echo(f"  {category}: {format_count(count)}")
+    click.echo()
     same = round((found.accuracy.value or 0.0) * found.scored)
     table = [("Accuracy", *_numbers(found.accuracy), f"same as the label on {same} of {found.scored}")]
     table += [("Cohen's kappa", *_numbers(found.kappa), _meaning(found.kappa))] if found.kappa else []

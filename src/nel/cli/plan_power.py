@@ -12,7 +12,7 @@ from nel.cli.options import verbose_option
 
 
 @click.command()
-@click.argument("runs", metavar="[RUN [CANDIDATE]]", nargs=-1, type=click.Path(path_type=Path))
+@click.argument("runs", metavar="RUN...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--drop", type=float, required=True, metavar="X", help="The drop that shall be seen, in score units.")
 @click.option("--power", type=float, default=0.8, show_default=True, help="The chance to see it.")
 @click.option("--alpha", type=float, default=0.05, show_default=True, help="Level of the two-sided test.")
@@ -53,7 +53,7 @@ def plan(
     output: Path | None,
     report: Path | None,
 ) -> int:
-    """Plan a comparison: problems and repeats that show a drop of X, and their cost.
+    """Plan a comparison: problems and repeats that show a drop, and their cost.
 
     From a past RUN; better from two, whose difference shows how much problems differ; or from assumptions.
     """

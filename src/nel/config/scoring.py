@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, ClassVar, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import Field, model_validator
 
@@ -112,11 +112,10 @@ class EnsembleJudgeMetric(ScaledJudge):
 class SandboxMetric(Model):
     """A command's exit code in the sandbox."""
 
-    later: ClassVar[str] = "metrics of type sandbox"
     type: Literal["sandbox"] = key(..., "A command's exit code in the sandbox.")
     name: Name = key(..., "Name of the metric.")
-    command: str | None = key(None, "The command.")
-    verify_timeout: Positive = key(600.0, "Seconds for it.")
+    command: Name = key(..., "Shell command; the answer is in `answer.txt`, the sample as JSON on standard input.")
+    verify_timeout: Positive = key(600.0, "Seconds for it; afterwards the answer is worth 0.")
 
 
 class RewardModelMetric(Model):

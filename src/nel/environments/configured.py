@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import math
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property, partial
 from pathlib import Path
@@ -18,6 +19,9 @@ from nel.environments.grading import ScorerCall, ScorerCode
 from nel.environments.verdict import verdict_of
 from nel.inference.client import ModelClient
 from nel.observability.records import MetricScore, Outcome
+from nel.sandbox.base import SandboxSpec
+from nel.sandbox.manager import SandboxManager
+from nel.scoring.command import COMMAND_SPEC, CommandMetric
 from nel.scoring.judging.asking import Judge, JudgeSettings
 from nel.scoring.judging.ensemble import EnsembleMetric
 from nel.scoring.judging.judge import JudgeMetric
@@ -32,7 +36,15 @@ Service = tuple[ModelClient, Mapping[str, Any]]
 """A client with the generation parameters that its service is configured with."""
 
 
-def build_metric(spec: config.Metric, services: Mapping[str, Service]) -> Metric:
+@dataclass(frozen=True, slots=True)
+class Boxes:
+    """The sandboxes that commands run in; without a manager they can be planned with."""
+
+    spec: SandboxSpec = COMMAND_SPEC
+    manager: SandboxManager | None = None
+
+
+def build_metric(spec: config.Metric, services: Mapping[str, Service], boxes: Boxes | None = None) -> Metric:
     """The metric that an entry of `scoring.metrics` describes; `services` has those that it names.
 
     `UsageError` where its scorer, class or rubric file is not there, or its service cannot be asked in that way.
@@ -82,7 +94,11 @@ def build_metric(spec: config.Metric, services: Mapping[str, Service]) -> Metric
             )
         case config.CustomMetric():
             return _custom(spec)
-    raise UsageError(f"metrics of type {spec.type} are not available yet")
+        case config.SandboxMetric():
+            boxes = boxes or Boxes()
+            return CommandMetric(
+                spec.name, spec.command, spec=boxes.spec, manager=boxes.manager, time_limit=spec.verify_timeout
+            )
 
 
 def _judge(spec: config.JudgeBase, service: Service) -> Judge:

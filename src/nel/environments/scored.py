@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from nel.config.scoring import DEFAULT
-from nel.core.errors import UsageError
+from nel.core.errors import AttemptError, UsageError
 from nel.environments.base import EvalEnvironment, SeedResult, VerifyResult
 from nel.observability.records import AttemptRecord, MetricScore, ModelResponse, Outcome
 from nel.scoring.judging.judge import Grader
@@ -133,6 +133,13 @@ class ScoredEnvironment(EvalEnvironment):
         """The benchmark's verdict; a scorer that raises is the outcome of its metric alone."""
         try:
             return await self.inner.verify_attempt(attempt, response, expected)
+        except AttemptError as error:
+            return VerifyResult(
+                reward=None,
+                outcome=Outcome.ERROR,
+                failure_category=error.category,
+                scoring_details={"error": error.message},
+            )
         except Exception as error:
             return VerifyResult(
                 reward=None,
@@ -238,6 +245,8 @@ async def _scored(metric: Metric, sample: JudgedSample) -> MetricScore:
     """A metric's score; one that raises is an error, and leaves the other metrics alone."""
     try:
         score = await metric.score(sample)
+    except AttemptError as error:
+        return MetricScore(outcome=Outcome.ERROR, details={"category": error.category, "error": error.message})
     except Exception as error:
         said = f"{type(error).__name__}: {error}"
         return MetricScore(outcome=Outcome.ERROR, details={"category": "scorer_error", "error": said})

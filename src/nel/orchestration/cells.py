@@ -24,7 +24,7 @@ from nel.engine.selection import Shard
 from nel.engine.session import CellKey
 from nel.engine.settings import EvaluationSettings, RetryErrors
 from nel.environments.base import EvalEnvironment
-from nel.environments.configured import build_metric
+from nel.environments.configured import Boxes, build_metric
 from nel.environments.registry import get_environment
 from nel.environments.sandboxed import SandboxedEnvironment
 from nel.environments.scored import ScoredEnvironment
@@ -153,7 +153,7 @@ async def build_environment(entry: Benchmark) -> EvalEnvironment:
 
 
 async def scored_environment(
-    entry: Benchmark, env: EvalEnvironment, services: Services, *, started: bool
+    entry: Benchmark, env: EvalEnvironment, services: Services, sandbox: CellSandbox | None, *, started: bool
 ) -> EvalEnvironment:
     """The environment that measures as the entry's `scoring` says, with clients that can ask where `started`.
 
@@ -162,6 +162,7 @@ async def scored_environment(
     scoring = entry.scoring
     if not (scoring.metrics or env.may_need_judge):
         return env
+    boxes = Boxes(sandbox.spec, sandbox.manager) if sandbox is not None else None
     metrics = []
     for spec in scoring.metrics:
         clients = {}
@@ -172,7 +173,7 @@ async def scored_environment(
             if started:
                 await wait_for_endpoint(name, service)
             clients[name] = (client, service.generation.given())
-        metrics.append(build_metric(spec, clients))
+        metrics.append(build_metric(spec, clients, boxes))
         if entry.service is not None:
             _check_self_judge(spec, await services.unstarted_client(entry.service), clients)
     return ScoredEnvironment(env, metrics, primary=scoring.reward, include_defaults=scoring.include_defaults)
@@ -282,9 +283,9 @@ async def _plan(
 ) -> Cell:
     own = await build_environment(entry)
     sandbox = await sandboxes.of(entry, own)
-    if sandbox is not None:
+    if sandbox is not None and own.verify_sandbox is not None:
         own = SandboxedEnvironment(own, sandbox.spec, sandbox.manager)
-    env = await scored_environment(entry, own, services, started=False)
+    env = await scored_environment(entry, own, services, sandbox, started=False)
     client = await services.unstarted_client(entry.service) if entry.service else None
     service = services.config(entry.service)
     solver = await build_solver(entry, env, client, service)

@@ -169,8 +169,9 @@ class _Scoring:
         sandbox = await self._sandboxes.of(found, env)
         if sandbox is not None:
             await self._sandboxes.start(sandbox)
-            env = SandboxedEnvironment(env, sandbox.spec, sandbox.manager)
-        return await scored_environment(found, env, self._services, started=True)
+            if env.verify_sandbox is not None:
+                env = SandboxedEnvironment(env, sandbox.spec, sandbox.manager)
+        return await scored_environment(found, env, self._services, sandbox, started=True)
 
     @property
     def _file(self) -> Path:

@@ -17,12 +17,14 @@ from nel.config.sandboxes import (
     Sandbox,
     memory_bytes,
 )
+from nel.config.scoring import SandboxMetric
 from nel.core.errors import UsageError
 from nel.core.loading import load_object
 from nel.environments.base import EvalEnvironment
 from nel.sandbox.backends import BUILT_IN, best_backend, get_backend
 from nel.sandbox.base import SandboxBackend, SandboxSpec
 from nel.sandbox.manager import SandboxManager
+from nel.scoring.command import COMMAND_SPEC
 
 PYTHON_IMAGE = "python:3.12-slim"
 """Where Python programs are checked in a container, unless the config names an image."""
@@ -52,24 +54,26 @@ class Sandboxes:
         A benchmark that needs a sandbox gets the best one of this machine where its entry does not name one.
         `UsageError` where the entry says that there is none, `SandboxError` where it does not work here.
         """
-        if env.verify_sandbox is None:
+        runs_commands = any(isinstance(metric, SandboxMetric) for metric in entry.scoring.metrics)
+        needed = env.verify_sandbox or (COMMAND_SPEC if runs_commands else None)
+        if needed is None:
             return None
         said = entry.sandbox
         if isinstance(said, NoSandbox):
             if "sandbox" in entry.model_fields_set:
                 raise UsageError(
-                    f"{env.name} runs programs and needs a sandbox, but its entry has `sandbox: {{type: none}}`",
+                    f"{env.name} needs a sandbox for what it runs, but its entry has `sandbox: {{type: none}}`",
                     hint="Name one, such as `sandbox: {type: bwrap}`, or leave the key out for the best one.",
                 )
             said = _AUTO
         key = said.model_dump_json()
         if key not in self._managers:
             self._managers[key] = SandboxManager(
-                await _backend(said, env.verify_sandbox), concurrency=getattr(said, "concurrency", _AUTO.concurrency)
+                await _backend(said, needed), concurrency=getattr(said, "concurrency", _AUTO.concurrency)
             )
         manager = self._managers[key]
         version = await manager.backend.check()
-        return CellSandbox(spec=_spec(said, env.verify_sandbox, manager.backend), manager=manager, version=version)
+        return CellSandbox(spec=_spec(said, needed, manager.backend), manager=manager, version=version)
 
     async def start(self, cell: CellSandbox) -> None:
         """Removes what ended runs left and fetches the image; once for each manager and image."""

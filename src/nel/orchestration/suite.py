@@ -194,7 +194,9 @@ class _Suite:
             await wait_for_endpoint(service, self._loaded.config.services[service])
             plan = plan.with_solver(await build_solver(cell.entry, plan.env, client, services.config(service)))
         if plan.env is not cell.env:
-            plan = plan.with_environment(await scored_environment(cell.entry, cell.env, services, started=True))
+            plan = plan.with_environment(
+                await scored_environment(cell.entry, cell.env, services, cell.sandbox, started=True)
+            )
         tally = Tally()
 
         def show(now: Tally) -> None:

@@ -202,8 +202,8 @@ class UnitDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
 
 
 ScoreRow = tuple[bytes, str, float | None, Outcome, str | None, str | None]
-"""A unit without all that a comparison does not need: the bytes of its `unit_key` (8 or more), `asked`, the value of one
-metric, outcome, cluster, category."""
+"""A unit without all that a comparison does not need: the bytes of its `unit_key` (8 or more), `asked`, the value of
+one metric, outcome, cluster, category."""
 
 
 class NotInOrderError(Exception):
