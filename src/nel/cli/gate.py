@@ -29,7 +29,7 @@ from nel.cli.options import verbose_option
 def gate(
     baseline: Path, candidate: Path, policy: Path, strict: bool, form: str, output: Path | None, report: Path | None
 ) -> int:
-    """Decide on a release: every benchmark of a policy, candidate against baseline.
+    """Decide on a release by a policy, candidate against baseline.
 
     BASELINE and CANDIDATE are run directories (or cells of them). The verdict is the exit code: GO 0, NO-GO 1,
     INCONCLUSIVE 2.
