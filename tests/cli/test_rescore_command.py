@@ -88,6 +88,9 @@ def test_another_scorer_gives_the_reward_and_the_earlier_scores_are_kept(ran, mo
     score = json.loads((cell / "results.jsonl").read_text().splitlines()[1])
     assert score["scorer_rewards"]["default"]["value"] == 0.0
     assert "as before" not in printed
+    bundle = json.loads((cell / "eval-echo.json").read_text())
+    assert bundle["config"]["scorers"] == bundle["identity"]["scoring"]
+    assert bundle["config"]["scorers"]["primary"] == "fuzzy_match"
 
 
 def test_rescoring_without_flags_goes_back_to_the_config_and_measures_nothing(ran, capsys):

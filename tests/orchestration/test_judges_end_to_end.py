@@ -358,6 +358,9 @@ def test_a_command_in_a_sandbox_measures_by_its_exit_code(go, tmp_path):
     assert bundle["benchmark"]["scores"]["scorer:default"]["value"] == 1.0
     details = [score.scorer_rewards["check"].details for score in scores_of(tmp_path)]
     assert min(map(str, details)) == "{'exit_code': 0, 'output': 'seen'}"
+    (change,) = rescore(tmp_path / "run", overrides=["benchmarks[0].scoring.metrics[0].command=test -s answer.txt"])
+    assert (change.after, change.changes.higher) == (1.0, 5)
+    assert [line.partition(":")[0] for line in change.why] == ["metrics.check.command"]
 
 
 def test_a_command_that_is_not_there_is_an_error_and_never_a_zero(go):

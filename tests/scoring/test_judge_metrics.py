@@ -256,6 +256,11 @@ def test_any_reply_of_a_reward_model_is_numbers_or_none(reply):
     assert all(isinstance(value, float) for value in read_rewards(reply).values())
 
 
+@pytest.mark.parametrize("reply", ['{"a": 1' + "0" * 400 + "}", '{"a": 1, "A": 2}', '{"a": [1]}', '{"a": "1"}', "{}"])
+def test_a_reward_that_is_no_number_or_not_the_only_one_is_none(reply):
+    assert read_rewards(reply) == {}
+
+
 def test_identity_holds_what_changes_a_verdict_and_nothing_else():
     server = FakeOpenAI(port=1)
     base = JudgeMetric("q", judge(server)).identity()

@@ -10,7 +10,7 @@ COMMANDS = {
     "resume": Entry("nel.cli.runs:resume", "Continue a run that was stopped, killed or had errors."),
     "report": Entry("nel.cli.report:report", "Print or write the report of a run."),
     "merge": Entry("nel.cli.merge:merge", "Make one run of the shards in a directory."),
-    "rescore": Entry("nel.cli.rescore:rescore", "Grade the stored answers again, without asking a model."),
+    "rescore": Entry("nel.cli.rescore:rescore", "Grade the stored answers again, without asking the evaluated model."),
 }
 
 group = LazyGroup(

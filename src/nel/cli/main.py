@@ -20,7 +20,9 @@ COMMANDS = {
     "eval": Entry("nel.cli.eval:group", "Run evaluations; follow, resume, merge, re-score and report them."),
     "compare": Entry("nel.cli.compare:compare", "Compare a candidate with a baseline, problem by problem."),
     "gate": Entry("nel.cli.gate:gate", "Decide on a release by a policy, candidate against baseline."),
-    "plan": Entry("nel.cli.plan_power:plan", "Plan a comparison: problems and repeats that show a drop, and their cost."),
+    "plan": Entry(
+        "nel.cli.plan_power:plan", "Plan a comparison: problems and repeats that show a drop, and their cost."
+    ),
     "list": Entry("nel.cli.catalog:list_benchmarks", "List the benchmarks that can be run by name."),
     "view": Entry("nel.cli.view:view", "Show runs in the browser, until Ctrl-C."),
     "validate": Entry("nel.cli.validate:validate", "Try a few problems end to end before a long run."),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import platform
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -76,6 +76,7 @@ class CellPlan:
             repeats=self.settings.repeats,
             bounds=self.env.reward_bounds,
             cluster_by=self.env.cluster_by,
+            aggregates={name: list(metrics) for name, metrics in self.env.aggregates.items()},
             error_policy=self.settings.error_policy,
             max_error_rate=self.settings.max_error_rate,
             versions={"nel": nel_version, "python": platform.python_version()},
@@ -131,7 +132,7 @@ async def plan_cell(
         "instruction_template": settings.instruction_template,
         "shard": shown.get("shard"),
     }
-    shown["config_hash"] = digest_value({**choice, "shard": None})
+    shown["config_hash"] = config_hash(choice)
     return CellPlan(
         name=name,
         env=env,
@@ -142,6 +143,11 @@ async def plan_cell(
         config=shown,
         choice=choice,
     )
+
+
+def config_hash(choice: Mapping[str, Any]) -> str:
+    """Digest of all that a cell's numbers depend on; the same for every shard."""
+    return digest_value({**choice, "shard": None})
 
 
 @dataclass(slots=True, kw_only=True)

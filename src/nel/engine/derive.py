@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from array import array
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
@@ -21,6 +21,7 @@ from nel.core.log import scan_log
 from nel.engine.judges import JudgeDetails, JudgeTotals
 from nel.engine.ledger import RESULTS, SUPERSEDED, TRAJECTORIES, Ledger
 from nel.engine.selection import Indexes
+from nel.metrics.aggregates import estimate_aggregate
 from nel.metrics.estimate import Estimate
 from nel.metrics.majority import estimate_maj_at_k
 from nel.metrics.mean import category_breakdown, estimate_mean
@@ -107,6 +108,8 @@ class CellInfo(msgspec.Struct, kw_only=True):
     """The range of the rewards, where the benchmark declares it."""
     cluster_by: str = "cluster"
     """What the clusters are."""
+    aggregates: dict[str, list[str]] = {}
+    """Scores that are no mean of the rewards (`nel.metrics.aggregates`), each with the metrics that it is made of."""
     error_policy: str = "exclude"
     max_error_rate: float = 0.05
     versions: dict[str, str] = {}
@@ -243,10 +246,49 @@ class _Columns:
         return estimate_mean(self.values, self.problems, bounds=self.bounds, **self.shape())
 
 
+class _Combined:
+    """The columns that an aggregate is made of: rows on which all of its metrics were scored."""
+
+    def __init__(self, metrics: Sequence[str], cluster_by: str) -> None:
+        self._metrics = metrics
+        self._cluster_by = cluster_by
+        self._columns = [array("d") for _ in metrics]
+        self._problems = array("i")
+        self._clusters = _Names()
+        self._unscored = self._error = 0
+
+    def add(self, row: ScoreRow) -> None:
+        values = [
+            row.reward if name == "reward" else found.value if (found := row.scorer_rewards.get(name)) else None
+            for name in self._metrics
+        ]
+        if row.outcome is Outcome.ERROR:
+            self._error += 1
+        elif row.outcome is Outcome.UNSCORED or None in values:
+            self._unscored += 1
+        else:
+            for column, value in zip(self._columns, values, strict=True):
+                column.append(float(value or 0.0))
+            self._problems.append(row.problem_idx)
+            self._clusters.add(row.cluster)
+
+    def estimate(self, name: str) -> Estimate:
+        return estimate_aggregate(
+            name,
+            self._columns,
+            self._problems,
+            clusters=self._clusters.used(),
+            cluster_by=self._cluster_by,
+            unscored=self._unscored,
+            error=self._error,
+        )
+
+
 def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
     """Writes `eval-<name>.json`, `runtime_stats.json` and `failure_analysis.json`; returns the bundle."""
     headline = _Columns(cluster_by=info.cluster_by, bounds=info.bounds)
     others: dict[str, _Columns] = {}
+    combined = {name: _Combined(metrics, info.cluster_by) for name, metrics in info.aggregates.items()}
     zeros: list[tuple[int, str | None, str | None]] = []
     collector = ArtifactCollector()
     judges = JudgeTotals()
@@ -260,6 +302,8 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
         counts[row.outcome.value] += 1
         last = max(last, attempt.timestamp + attempt.timing.total_ms / 1000)
         headline.add(row, row.outcome, row.reward, keep_answer=info.repeats > 1)
+        for aggregate in combined.values():
+            aggregate.add(row)
         if row.outcome is Outcome.ERROR:
             zeros.append((row.problem_idx, row.category, row.cluster))
             unmeasured += not row.scorer_rewards
@@ -274,6 +318,8 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
         headline.take(0.0, *zero)
     if info.error_policy == "zero":
         scores, categories = _scores(headline, info.repeats), _categories(headline)
+    for name, aggregate in combined.items():
+        scores[name] = aggregate.estimate(name)
     for name, columns in sorted(others.items()):
         columns.error += unmeasured
         scores[f"scorer:{name}"] = columns.estimate()

@@ -24,6 +24,26 @@ class JudgeDetails(msgspec.Struct):
     level: Any = None
 
 
+class _Usage(msgspec.Struct):
+    requests: int
+    unreadable: int = 0
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached: int = 0
+    latency_ms: float = 0.0
+    cost: float | None = None
+
+
+def _as[T](kind: type[T], value: Any) -> T | None:
+    """The value, where it is of that shape: details of a metric of one's own may be called the same and be anything."""
+    if value is None:
+        return None
+    try:
+        return msgspec.convert(value, kind)
+    except msgspec.ValidationError:
+        return None
+
+
 class JudgeTotals:
     """Sums over the attempts of a cell, by metric; keeps eight bytes for each rating of an ensemble."""
 
@@ -36,21 +56,22 @@ class JudgeTotals:
 
     def add(self, metric: str, details: JudgeDetails) -> None:
         """Count one score of a metric."""
-        if isinstance(details.judge_usage, Mapping):
-            self._add_usage(metric, details.judge_usage)
-        if isinstance(details.ratings, Mapping) and details.level in LEVELS:
+        usage = _as(_Usage, details.judge_usage)
+        if usage is not None:
+            self._add_usage(metric, usage)
+        found = _as(dict[str, dict[str, float]], details.ratings)
+        if found is not None and details.level in LEVELS:
             self._levels[metric] = details.level
-            for ratings in details.ratings.values():
-                if isinstance(ratings, Mapping):
-                    self._add_ratings(metric, ratings)
+            for ratings in found.values():
+                self._add_ratings(metric, ratings)
 
-    def _add_usage(self, metric: str, usage: Mapping[str, Any]) -> None:
+    def _add_usage(self, metric: str, usage: _Usage) -> None:
         total = self._usage.setdefault(metric, dict.fromkeys(_COUNTS, 0))
         for name in _COUNTS:
-            total[name] += usage.get(name, 0)
-        self._latency.setdefault(metric, []).append(usage.get("latency_ms", 0.0))
-        if usage.get("cost") is not None:
-            total["cost"] = total.get("cost", 0) + round(usage["cost"] * _COST_UNIT)
+            total[name] += getattr(usage, name)
+        self._latency.setdefault(metric, []).append(usage.latency_ms)
+        if usage.cost is not None:
+            total["cost"] = total.get("cost", 0) + round(usage.cost * _COST_UNIT)
 
     def _add_ratings(self, metric: str, ratings: Mapping[str, float]) -> None:
         columns = self._ratings.setdefault(metric, {})

@@ -15,7 +15,7 @@ from nel.core.errors import RunDirError
 from nel.core.log import scan_log
 from nel.core.pool import Pool, RetryPolicy
 from nel.core.rundir import CellEntry
-from nel.engine.cell import keep_files
+from nel.engine.cell import config_hash, keep_files
 from nel.engine.checkpoint import CheckpointManager
 from nel.engine.compact import compact
 from nel.engine.derive import CellInfo, derive, pairs_from_logs
@@ -80,7 +80,10 @@ async def rescore_cell(session: Session, key: str, env: EvalEnvironment, *, max_
     keep_files(cell, env)
     rescoring = _Rescoring(session, cell, env, Identities(info.identity["solver"], scoring), info)
     await rescoring.run(max_concurrent)
-    info = msgspec.structs.replace(info, choice={**info.choice, "basis": rescoring.identities.basis})
+    choice = {**info.choice, "basis": rescoring.identities.basis}
+    config = {**info.config, "config_hash": config_hash(choice)}
+    config |= {"scorers": scoring} if "scorers" in config else {}
+    info = msgspec.structs.replace(info, choice=choice, config=config)
     _finish(session, key, entry, info, cell)
     return RescoredCell(info, rescoring.changes)
 

@@ -7,7 +7,7 @@ answer. Environments never choose, count or aggregate: the evaluator owns the lo
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -68,6 +68,9 @@ class EvalEnvironment(ABC):
     """The range that every reward lies in; intervals of graded rewards are clipped to it."""
     cluster_by: str = "cluster"
     """What `SeedResult.cluster` is (`passage`, `subject`, ...), for the method that an interval names."""
+    aggregates: Mapping[str, Sequence[str]] = {}
+    """Scores of the whole benchmark that are no mean of the rewards: a name of `nel.metrics.aggregates`, and the
+    metrics (`reward` is one) that it is made of."""
     generation: Mapping[str, Any] = {}
     """What the problems need to be sent (`max_tokens`, `logprobs`, ...), under the user's own parameters."""
     endpoint_type: str = "chat"

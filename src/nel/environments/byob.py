@@ -55,6 +55,7 @@ class ByobEnvironment(EvalEnvironment):
         self.version = definition.version
         self.endpoint_type = definition.endpoint_type
         self.verify_sandbox = definition.sandbox
+        self.aggregates = definition.aggregates
         self.generation = dict(definition.generation)
         self._scorer = definition.scorer or exact_match
         self._score = ScorerCall(self._scorer)

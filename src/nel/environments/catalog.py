@@ -42,7 +42,8 @@ class BenchmarkInfo:
         """The commit that the data are read at; `unpinned` where the newest is taken, which the run records."""
         if not self.data.startswith("hf://"):
             return ""
-        return self.data.partition("revision=")[2].partition("&")[0] or "unpinned"
+        revision = self.data.partition("revision=")[2].partition("&")[0]
+        return revision if len(revision) == 40 else "unpinned"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, the revision among them."""
@@ -69,11 +70,138 @@ class Scheme:
     needs: str = ""
 
 
+_MGSM = "hf://juletxara/mgsm?config=bn,de,en,es,fr,ja,ru,sw,te,th,zh&split=test&revision=refs/convert/parquet"
+_TRUTHFULQA = "hf://truthfulqa/truthful_qa?config=multiple_choice&split=validation"
+_BBH = (
+    "hf://lukaemon/bbh?config="
+    "boolean_expressions,"
+    "causal_judgement,"
+    "date_understanding,"
+    "disambiguation_qa,"
+    "dyck_languages,"
+    "formal_fallacies,"
+    "geometric_shapes,"
+    "hyperbaton,"
+    "logical_deduction_five_objects,"
+    "logical_deduction_seven_objects,"
+    "logical_deduction_three_objects,"
+    "movie_recommendation,"
+    "multistep_arithmetic_two,"
+    "navigate,"
+    "object_counting,"
+    "penguins_in_a_table,"
+    "reasoning_about_colored_objects,"
+    "ruin_names,"
+    "salient_translation_error_detection,"
+    "snarks,"
+    "sports_understanding,"
+    "temporal_sequences,"
+    "tracking_shuffled_objects_five_objects,"
+    "tracking_shuffled_objects_seven_objects,"
+    "tracking_shuffled_objects_three_objects,"
+    "web_of_lies,"
+    "word_sorting"
+    "&split=test"
+)
 _OURS = "package data of NEL"
 
 BUILT_IN: dict[str, BenchmarkInfo] = {
     info.name: info
     for info in (
+        BenchmarkInfo(
+            name="aime24",
+            description="AIME 2024: competition problems with integer answers.",
+            location="nel.benchmarks.aime24:aime24",
+            category="maths",
+            size=30,
+            license="unknown",
+            data="hf://HuggingFaceH4/aime_2024?split=train",
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="aime25",
+            description="AIME 2025: competition problems with integer answers.",
+            location="nel.benchmarks.aime25:aime25",
+            category="maths",
+            size=30,
+            license="unknown",
+            data="hf://math-ai/aime25?split=test",
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="arc_challenge",
+            description="Grade-school science questions that simple methods miss; asked for a letter.",
+            location="nel.benchmarks.arc:arc_challenge",
+            category="knowledge",
+            size=1172,
+            license="CC-BY-SA-4.0",
+            data="hf://allenai/ai2_arc?config=ARC-Challenge&split=test",
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="arc_challenge_loglikelihood",
+            description="The same, decided by the likelihood of each answer per byte.",
+            location="nel.benchmarks.arc:arc_challenge_loglikelihood",
+            category="knowledge",
+            size=1172,
+            license="CC-BY-SA-4.0",
+            data="hf://allenai/ai2_arc?config=ARC-Challenge&split=test",
+            metric="accuracy",
+            needs=("prompt logprobs",),
+        ),
+        BenchmarkInfo(
+            name="arc_easy",
+            description="Grade-school science questions; asked for a letter.",
+            location="nel.benchmarks.arc:arc_easy",
+            category="knowledge",
+            size=2376,
+            license="CC-BY-SA-4.0",
+            data="hf://allenai/ai2_arc?config=ARC-Easy&split=test",
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="arc_easy_loglikelihood",
+            description="The same, decided by the likelihood of each answer per byte.",
+            location="nel.benchmarks.arc:arc_easy_loglikelihood",
+            category="knowledge",
+            size=2376,
+            license="CC-BY-SA-4.0",
+            data="hf://allenai/ai2_arc?config=ARC-Easy&split=test",
+            metric="accuracy",
+            needs=("prompt logprobs",),
+        ),
+        BenchmarkInfo(
+            name="bbh",
+            description="BIG-Bench Hard: 27 tasks of reasoning, zero-shot; scores by task.",
+            location="nel.benchmarks.bbh:bbh",
+            category="reasoning",
+            size=6511,
+            license="MIT",
+            data=_BBH,
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="drop",
+            description="Reading passages that ask to add, count, sort or compare; three examples.",
+            location="nel.benchmarks.drop:drop",
+            category="reading",
+            size=9536,
+            license="CC-BY-SA-4.0",
+            data="hf://ucinlp/drop?split=validation",
+            metric="F1",
+            cluster="section_id",
+        ),
+        BenchmarkInfo(
+            name="gpqa",
+            description="GPQA Diamond: graduate-level science; options in a drawn order.",
+            location="nel.benchmarks.gpqa:gpqa",
+            category="knowledge",
+            size=198,
+            license="CC-BY-4.0",
+            data="hf://Idavidrein/gpqa?config=gpqa_diamond&split=train",
+            metric="accuracy",
+            needs=("gated data",),
+        ),
         BenchmarkInfo(
             name="gsm8k",
             description="Grade-school maths word problems; the last stated number counts.",
@@ -84,6 +212,40 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             data="hf://openai/gsm8k?config=main&split=test&revision=e53f048856ff4f594e959d75785d2c2d37b678ee",
             metric="accuracy",
             reference="GPT-4: 92.0 %, 5-shot with reasoning (arXiv:2303.08774)",
+        ),
+        BenchmarkInfo(
+            name="healthbench",
+            description="Conversations on health; a judge decides each physician's criterion.",
+            location="nel.benchmarks.healthbench:healthbench",
+            category="health",
+            size=5000,
+            license="MIT",
+            data="hf://openai/healthbench?split=2025-05-07-06-14-12_oss_eval",
+            metric="share of points",
+            needs=("judge",),
+        ),
+        BenchmarkInfo(
+            name="hellaswag",
+            description="Which ending follows a scene? Asked for a letter.",
+            location="nel.benchmarks.hellaswag:hellaswag",
+            category="common sense",
+            size=10042,
+            license="MIT",
+            data="hf://Rowan/hellaswag?split=validation",
+            metric="accuracy",
+            cluster="source_id",
+        ),
+        BenchmarkInfo(
+            name="hellaswag_loglikelihood",
+            description="The same, decided by the likelihood of each ending per byte.",
+            location="nel.benchmarks.hellaswag:hellaswag_loglikelihood",
+            category="common sense",
+            size=10042,
+            license="MIT",
+            data="hf://Rowan/hellaswag?split=validation",
+            metric="accuracy",
+            cluster="source_id",
+            needs=("prompt logprobs",),
         ),
         BenchmarkInfo(
             name="humaneval",
@@ -97,6 +259,16 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             needs=("sandbox",),
         ),
         BenchmarkInfo(
+            name="math500",
+            description="Competition mathematics; answers are compared as mathematics.",
+            location="nel.benchmarks.math500:math500",
+            category="maths",
+            size=500,
+            license="MIT",
+            data="hf://HuggingFaceH4/MATH-500?split=test",
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
             name="mbpp",
             description="Short Python programs from a sentence and assertions, which are run in a sandbox.",
             location="nel.benchmarks.mbpp:mbpp",
@@ -108,6 +280,16 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             needs=("sandbox",),
         ),
         BenchmarkInfo(
+            name="mgsm",
+            description="Grade-school maths in eleven languages; scores by language.",
+            location="nel.benchmarks.mgsm:mgsm",
+            category="maths",
+            size=2750,
+            license="CC-BY-SA-4.0",
+            data=_MGSM,
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
             name="mmlu",
             description="Multiple choice over 57 subjects; scores by subject.",
             location="nel.benchmarks.mmlu:mmlu",
@@ -117,6 +299,16 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             data="hf://cais/mmlu?config=all&split=test&revision=c30699e8356da336a370243923dbaf21066bb9fe",
             metric="accuracy",
             reference="GPT-4: 86.4 %, 5-shot (arXiv:2303.08774)",
+        ),
+        BenchmarkInfo(
+            name="mmlu_pro",
+            description="Multiple choice with up to ten options; scores by discipline.",
+            location="nel.benchmarks.mmlu_pro:mmlu_pro",
+            category="knowledge",
+            size=12032,
+            license="MIT",
+            data="hf://TIGER-Lab/MMLU-Pro?split=test",
+            metric="accuracy",
         ),
         BenchmarkInfo(
             name="quickstart_arithmetic",
@@ -157,6 +349,101 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             size=40,
             license="Apache-2.0",
             data=_OURS,
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="simpleqa",
+            description="Short facts, graded correct, incorrect or not attempted by a judge.",
+            location="nel.benchmarks.simpleqa:simpleqa",
+            category="knowledge",
+            size=4326,
+            license="MIT",
+            data="hf://basicv8vc/SimpleQA?split=test",
+            metric="accuracy",
+            needs=("judge",),
+        ),
+        BenchmarkInfo(
+            name="triviaqa",
+            description="Trivia without context; any alias of the answer counts.",
+            location="nel.benchmarks.triviaqa:triviaqa",
+            category="knowledge",
+            size=17944,
+            license="Apache-2.0",
+            data="hf://mandarjoshi/trivia_qa?config=rc.nocontext&split=validation",
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="truthfulqa",
+            description="Questions that many answer wrongly; asked for a letter.",
+            location="nel.benchmarks.truthfulqa:truthfulqa",
+            category="knowledge",
+            size=817,
+            license="Apache-2.0",
+            data=_TRUTHFULQA,
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="truthfulqa_mc1",
+            description="The same, decided by the likeliest answer.",
+            location="nel.benchmarks.truthfulqa:truthfulqa_mc1",
+            category="knowledge",
+            size=817,
+            license="Apache-2.0",
+            data=_TRUTHFULQA,
+            metric="accuracy",
+            needs=("prompt logprobs",),
+        ),
+        BenchmarkInfo(
+            name="truthfulqa_mc2",
+            description="The same: the share of probability of all true answers.",
+            location="nel.benchmarks.truthfulqa:truthfulqa_mc2",
+            category="knowledge",
+            size=817,
+            license="Apache-2.0",
+            data=_TRUTHFULQA,
+            metric="probability",
+            needs=("prompt logprobs",),
+        ),
+        BenchmarkInfo(
+            name="winogrande",
+            description="Which name fills the gap? Asked for a letter.",
+            location="nel.benchmarks.winogrande:winogrande",
+            category="common sense",
+            size=1267,
+            license="Apache-2.0",
+            data="hf://allenai/winogrande?config=winogrande_xl&split=validation",
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
+            name="winogrande_loglikelihood",
+            description="The same, decided by the likelihood of the rest of the sentence.",
+            location="nel.benchmarks.winogrande:winogrande_loglikelihood",
+            category="common sense",
+            size=1267,
+            license="Apache-2.0",
+            data="hf://allenai/winogrande?config=winogrande_xl&split=validation",
+            metric="accuracy",
+            needs=("prompt logprobs",),
+        ),
+        BenchmarkInfo(
+            name="xstest",
+            description="Safe prompts that look unsafe, and unsafe ones; a judge tells refusals.",
+            location="nel.benchmarks.xstest:xstest",
+            category="safety",
+            size=450,
+            license="CC-BY-4.0",
+            data="hf://walledai/XSTest?split=test",
+            metric="accuracy",
+            needs=("judge",),
+        ),
+        BenchmarkInfo(
+            name="xstest_strings",
+            description="The same, refusals told by the reply's first words.",
+            location="nel.benchmarks.xstest:xstest_strings",
+            category="safety",
+            size=450,
+            license="CC-BY-4.0",
+            data="hf://walledai/XSTest?split=test",
             metric="accuracy",
         ),
     )

@@ -69,6 +69,8 @@ class BenchmarkDefinition:
     """How many each problem has; a config can set it, and `fewshot_dataset`, under `params`."""
     bad_rows: str = "error"
     """A row that cannot be asked: `error`, the end before the first request, or `exclude`: set aside and counted."""
+    aggregates: Mapping[str, Sequence[str]] = field(default_factory=dict)
+    """Scores that are no mean of the rewards, by their names in `nel.metrics.aggregates`, each with its metrics."""
     sandbox: SandboxSpec | None = None
     """What the scorer needs to run what a model wrote, as `sample.sandbox`."""
     self_test: SelfTest | None = None
@@ -95,8 +97,20 @@ class BenchmarkDefinition:
         if self.bad_rows not in BAD_ROWS:
             raise UsageError(f"benchmark {self.name}: bad_rows is {self.bad_rows!r}; it is 'error' or 'exclude'")
         self._check_fewshot()
+        self._check_aggregates()
         for what in ("extra", "generation"):
             self._check_json(what, getattr(self, what))
+
+    def _check_aggregates(self) -> None:
+        from nel.metrics.aggregates import AGGREGATES
+
+        for name, metrics in self.aggregates.items():
+            if name not in AGGREGATES:
+                raise UsageError(
+                    f"benchmark {self.name}: no aggregate {name!r}", hint=f"There are: {', '.join(sorted(AGGREGATES))}."
+                )
+            if len(metrics) != len(wanted := AGGREGATES[name].arguments):
+                raise UsageError(f"benchmark {self.name}: {name} is made of {len(wanted)} metrics: {', '.join(wanted)}")
 
     def _check_fewshot(self) -> None:
         if self.num_fewshot < 0:

@@ -27,6 +27,7 @@ class SandboxedEnvironment(EvalEnvironment):
         self.version = inner.version
         self.reward_bounds = inner.reward_bounds
         self.cluster_by = inner.cluster_by
+        self.aggregates = inner.aggregates
         self.generation = inner.generation
         self.endpoint_type = inner.endpoint_type
         self.may_need_judge = inner.may_need_judge

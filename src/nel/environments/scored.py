@@ -50,6 +50,7 @@ class ScoredEnvironment(EvalEnvironment):
         self.endpoint_type = env.endpoint_type
         self.grader = self._grader()
         self.reward_bounds = self._bounds()
+        self.aggregates = env.aggregates if self._is_own_reward() else {}
         names = [metric.name for metric in self.metrics]
         if primary not in ([*names, DEFAULT] if include_defaults else names):
             raise UsageError(f"{env.name}: the primary metric {primary!r} is none of {', '.join(names) or 'none'}")
@@ -70,9 +71,13 @@ class ScoredEnvironment(EvalEnvironment):
         )
 
     def _bounds(self) -> tuple[float, float] | None:
-        if self.primary == DEFAULT or (self.grader is not None and self.primary == self.grader.name):
+        if self._is_own_reward():
             return self.inner.reward_bounds
         return getattr(next((m for m in self.metrics if m.name == self.primary), None), "bounds", None)
+
+    def _is_own_reward(self) -> bool:
+        """Whether the reward is the benchmark's own, perhaps with the help of a judge."""
+        return self.primary == DEFAULT or (self.grader is not None and self.primary == self.grader.name)
 
     async def verify_attempt(self, attempt: AttemptRecord, response: str, expected: Any) -> VerifyResult:
         """The benchmark's own verdict and every metric's; the reward is that of the primary one."""

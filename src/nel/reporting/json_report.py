@@ -62,6 +62,8 @@ def _cell(cell: CellView) -> dict[str, Any]:
         "total_tokens": runtime.total_tokens if runtime else None,
         "latency_p50_ms": runtime.latency_percentiles_ms.get("p50") if runtime else None,
         "runtime": runtime.to_dict() if runtime else None,
+        "judges": msgspec.to_builtins(cell.judges),
+        "agreement": msgspec.to_builtins(cell.agreement),
         "failures": cell.failures.to_dict() if cell.failures else None,
         "config": cell.config,
         "data": cell.data,

@@ -18,7 +18,7 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from nel.core.errors import DataError, NelError
-from nel.environments.data.source import JoinedSource
+from nel.environments.data.source import JoinedSource, Labelled
 
 _REPO = re.compile(r"[\w.-]+(?:/[\w.-]+)?")
 _COMMIT = re.compile(r"[0-9a-f]{40}")
@@ -71,6 +71,24 @@ class HubAddress:
     def __str__(self) -> str:
         options = {"config": self.config, "split": self.split, "revision": self.revision}
         return f"hf://{self.repo}?" + "&".join(f"{key}={value}" for key, value in options.items() if value)
+
+
+class EachConfig(JoinedSource):
+    """Several configurations of one data set (`config=de,fr`), one after the other; the column `config` says which."""
+
+    def __init__(self, address: HubAddress) -> None:
+        assert address.config is not None
+        self.configs = address.config.split(",")
+        sources = [HubSource(replace(address, config=name)) for name in self.configs]
+        super().__init__(
+            [Labelled(source, "config", name) for source, name in zip(sources, self.configs, strict=True)], str(address)
+        )
+        self._parts = sources
+
+    def identity(self) -> dict[str, Any]:
+        """Digest and rows of all, with the commit and the licence."""
+        first = self._parts[0].identity()
+        return super().identity() | {key: first[key] for key in ("revision", "license") if key in first}
 
 
 class HubSource(JoinedSource):

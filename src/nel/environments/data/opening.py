@@ -23,8 +23,9 @@ def open_source(spec: DataSpec, *, base: Path | None = None) -> DataSource:
 
     Args:
         spec: a file (`.jsonl`, `.json`, `.csv`, `.tsv`, `.parquet`, the text ones also with `.gz`), a folder,
-            `package://NAME/inner/path`, `hf://owner/name?split=&config=&revision=` or a bare `owner/name`, an
-            iterable of mappings, or a function that returns one.
+            `package://NAME/inner/path`, `hf://owner/name?split=&config=&revision=` or a bare `owner/name` (several
+            configurations with commas between them are read one after the other), an iterable of mappings, or a
+            function that returns one.
         base: the folder that a relative path starts from; by default the working directory.
 
     Raises:
@@ -44,9 +45,10 @@ def open_source(spec: DataSpec, *, base: Path | None = None) -> DataSource:
         path, package = find_in_package(text)
         return PackageSource(open_file(path, text), text, package)
     if text.startswith("hf://") or _is_hub_id(text, base):
-        from nel.environments.data.hub import HubAddress, HubSource
+        from nel.environments.data.hub import EachConfig, HubAddress, HubSource
 
-        return HubSource(HubAddress.parse(text))
+        address = HubAddress.parse(text)
+        return EachConfig(address) if address.config and "," in address.config else HubSource(address)
     if "://" in text:
         raise DataError(
             f"dataset {text}: unknown scheme",

@@ -332,6 +332,41 @@ class JoinedSource(DataSource):
             source.close()
 
 
+class Labelled(DataSource):
+    """Another source's rows with one more column, which is the same in each."""
+
+    def __init__(self, inner: DataSource, column: str, value: str) -> None:
+        super().__init__(inner.name)
+        self._inner = inner
+        self._column = column
+        self._value = value
+
+    def prepare(self) -> None:
+        """Prepare the other source."""
+        self._inner.prepare()
+        for columns, first in self._inner.shapes.items():
+            self._note_shape((*columns, self._column), first)
+
+    def __len__(self) -> int:
+        return len(self._inner)
+
+    def row(self, idx: int) -> Row:
+        """The row with the column."""
+        return {**self._inner.row(idx), self._column: self._value}
+
+    def place(self, idx: int) -> str:
+        """Where it stands in the other source."""
+        return self._inner.place(idx)
+
+    def identity(self) -> dict[str, Any]:
+        """The other source's."""
+        return self._inner.identity()
+
+    def close(self) -> None:
+        """Close the other source."""
+        self._inner.close()
+
+
 def temporary_file() -> int:
     """A descriptor of a file without a name, which goes away with the process."""
     fd, path = tempfile.mkstemp(prefix="nel-rows-")

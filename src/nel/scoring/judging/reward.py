@@ -176,11 +176,12 @@ def read_rewards(reply: str) -> dict[str, float]:
         return {"": float(alone[1])}
     if text.startswith("{"):
         try:
-            values = json.loads(text)
-        except (ValueError, RecursionError):
+            pairs = json.loads(text, object_pairs_hook=list)
+            numbers = [float(value) for _, value in pairs if type(value) in {int, float}]
+        except (ValueError, RecursionError, OverflowError):
             return {}
-        numbers = [isinstance(value, int | float) and not isinstance(value, bool) for value in values.values()]
-        return {name.casefold(): float(value) for name, value in values.items()} if all(numbers) else {}
+        values = dict(zip((name.casefold() for name, _ in pairs), numbers, strict=False))
+        return values if len(values) == len(pairs) else {}
     found: dict[str, float] = {}
     for part in re.split(r"[,;\n]", text):
         match = _ASPECT.fullmatch(part.strip())
