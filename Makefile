@@ -28,7 +28,7 @@ docs: setup ## The documentation, served here
 
 lock: setup ## Remake the hashed lock from pyproject.toml (needs uv)
 	@uv pip compile --quiet --universal --python-version 3.12 --generate-hashes --no-header \
-	  --no-emit-index-url --no-emit-find-links --group dev --all-extras pyproject.toml -o requirements/dev.txt
+	  --no-emit-index-url --no-emit-find-links --group dev --extra local --extra text --extra fast pyproject.toml -o requirements/dev.txt
 
 clean:
 	@rm -rf .venv .cache site

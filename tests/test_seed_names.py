@@ -52,7 +52,6 @@ KEY_TYPES = {
 
 LATER = {
     "solvers": {"HarborSolver", "GymSolver", "ReActSolver", "NatSolver", "OpenClawSolver"},
-    "engine": {"InspectExporter", "WandBExporter"},
     "orchestration": {"generate_sbatch", "start_proxy"},
     "serving": {"generate_app"},
     "sandbox": {"ECSFargateSandbox", "NoSandbox", "StatefulSandbox", "StatelessSandbox"},
@@ -61,6 +60,8 @@ LATER = {
 
 ELSEWHERE = {
     ("engine", "ModelClient"): "nel.inference",
+    ("engine", "InspectExporter"): "nel.exporters",
+    ("engine", "WandBExporter"): "nel.exporters",
     ("interceptors", "BaseInterceptor"): "nel.inference",
 }
 """The house has floors that the architecture's table does not draw: these stand on another one."""

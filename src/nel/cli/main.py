@@ -25,6 +25,7 @@ COMMANDS = {
     ),
     "list": Entry("nel.cli.catalog:list_benchmarks", "List the benchmarks that can be run by name."),
     "view": Entry("nel.cli.view:view", "Show runs in the browser, until Ctrl-C."),
+    "export": Entry("nel.cli.export:export", "Hand runs over to another tool."),
     "validate": Entry("nel.cli.validate:validate", "Try a few problems end to end before a long run."),
     "judge": Entry("nel.cli.judge:group", "Check judges before their scores are trusted."),
     "sandbox": Entry("nel.cli.sandbox:group", "Look at sandboxes, and clean up after runs that were killed."),

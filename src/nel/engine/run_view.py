@@ -180,6 +180,10 @@ class ModelRunView:
             error=attempt.model_error.message if attempt.model_error else score.error,
             trajectory=attempt.trajectory or [],
             metadata=attempt.seed_metadata,
+            started=attempt.timestamp or None,
+            prompt_tokens=model.prompt_tokens if model else 0,
+            completion_tokens=model.completion_tokens if model else 0,
+            finish_reason=model.finish_reason if model else "",
         )
 
     def _one_line_each(self, directory: Path, cell: CellView) -> bool:

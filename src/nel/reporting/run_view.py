@@ -199,6 +199,11 @@ class UnitDetail(msgspec.Struct, kw_only=True, omit_defaults=True):
     """Further files by name, as paths relative to the run."""
     metadata: dict[str, Any] = {}
     """The problem's own fields."""
+    started: float | None = None
+    """When the attempt began, Unix seconds."""
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    finish_reason: str = ""
 
 
 ScoreRow = tuple[bytes, str, float | None, Outcome, str | None, str | None]
