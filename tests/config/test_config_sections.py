@@ -192,6 +192,14 @@ benchmarks:
   - {name: "container://i#t", solver: {type: container, service: api1, endpoint_type: chat, adapter_config: {},
      env_vars: {A: b}, mounts: {/a: /b}, uri: "container://i#t", params: {}}}
   - {name: h, solver: {type: oracle, run_timeout: 5, timeout_strategy: task, max_agent_timeout: 5}}
+  - name: gsm8k
+    id: sure
+    solver: {type: simple, service: replicas}
+    stop_when: {half_width: 0.02}
+  - name: gsm8k
+    id: not-worse
+    solver: {type: simple, service: replicas}
+    stop_when: {decides: {baseline: runs/a, max_drop: 0.02}}
 cluster:
   type: slurm
   account: a

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, field_validator, model_validator
 
-from nel.config.base import Also, Count, Int, Model, Name, Positive, Share, Whole, key, refusal
+from nel.config.base import Also, Count, Int, Model, Name, NotNegative, Positive, Share, Whole, key, refusal
 from nel.config.sandboxes import NoSandbox, Sandbox
 from nel.config.scoring import Scoring
 from nel.config.solvers import Solver
@@ -58,6 +58,27 @@ class Select(Model):
     ] = key(dict, "Problems whose field has this value, or one of these values.")
 
 
+class Decides(Model):
+    """A question about a drop that a benchmark may end with."""
+
+    baseline: Name = key(..., "Run directory to compare with; it must hold this benchmark.")
+    max_drop: NotNegative = key(0.05, "The drop that is acceptable, in score units.")
+
+
+class StopWhen(Model):
+    """What is known well enough for a benchmark to end; one of the two. The interval stays honest: it may be looked at
+    after every problem."""
+
+    half_width: Positive | None = key(None, "The mean's interval is this narrow on each side.")
+    decides: Decides | None = key(None, "It is decided whether the mean fell by more than may be.")
+
+    @model_validator(mode="after")
+    def _one(self) -> StopWhen:
+        if (self.half_width is None) == (self.decides is None):
+            raise refusal("needs either `half_width` or `decides`")
+        return self
+
+
 class Benchmark(Model):
     """One benchmark, or one variant of it, with one solver."""
 
@@ -83,6 +104,7 @@ class Benchmark(Model):
     fewshot: Whole | None = key(None, "As `params.num_fewshot`; refused where the benchmark takes none.", mapped=True)
     context_window: Count | None = key(None, "Tokens of context.", later=True)
     instruction_template: str | None = key(None, "Text around each prompt, with {prompt} in it.")
+    stop_when: StopWhen | None = key(None, "End early, when enough is known; refused with shards.")
     params: dict[str, Any] = key(dict, "The benchmark's own parameters.")
     scoring: Scoring = key(Scoring, "Measurements beside, or instead of, its own.")
     verifier: str | None = key(None, "Gym service that grades the answers.", later=True)
@@ -123,6 +145,8 @@ class Benchmark(Model):
     def _mapped_keys_agree(self) -> Benchmark:
         if self.fewshot is not None and "num_fewshot" in self.params:
             raise refusal("the same as params.num_fewshot; write one of the two", "fewshot")
+        if self.stop_when is not None and self.shuffle_seed is None:
+            raise refusal("needs a random order: shuffle_seed is null", "stop_when")
         if self.skip_failed:
             for name, meant in (("error_policy", "exclude"), ("max_error_rate", 1.0)):
                 if name in self.model_fields_set and getattr(self, name) != meant:

@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from nel.core.digest import digest_value
 from nel.core.disk import write_atomic
 from nel.core.errors import ServiceError, UsageError
@@ -21,6 +23,7 @@ from nel.engine.ledger import RESULTS, SUPERSEDED, TRAJECTORIES, Known
 from nel.engine.loop import CellRun
 from nel.engine.selection import Indexes, Shard, select
 from nel.engine.settings import EvaluationSettings
+from nel.engine.stopping import Stopper
 from nel.engine.tally import Tally
 from nel.environments.base import EvalEnvironment
 from nel.solvers.base import Solver
@@ -125,7 +128,16 @@ async def plan_cell(
         "shard": {"idx": shard.index, "total": shard.total} if shard else None,
     }
     shown = {key: value for key, value in shown.items() if value is not None}
+    rule = settings.stop_when
+    if rule is not None and shard is not None:
+        raise UsageError(
+            f"{name}: `stop_when` looks at the problems in one order, which shards do not share",
+            hint="Run it without shards, or without `stop_when`.",
+        )
+    if rule is not None:
+        shown["stop_when"] = dict(rule.said)
     choice = {
+        **({"stop_when": dict(rule.said)} if rule is not None else {}),
         "basis": identities.basis,
         "data": env.data_identity(),
         **{key: shown.get(key) for key in ("repeats", "max_problems", "problem_range", "select", "shuffle_seed")},
@@ -205,9 +217,13 @@ async def evaluate_cell(
         await asyncio.shield(asyncio.to_thread(_derive_partial, run, info, directory, plan))
         raise
     notes += run.notes
-    open_attempts, tally = run.open_attempts(), run.tally
+    open_attempts, tally, indexes = run.open_attempts(), run.tally, plan.indexes
+    if run.stopper is not None:
+        info, indexes = _ended(run, run.stopper, info, plan, notes)
+        if len(indexes) < len(plan.indexes):
+            open_attempts = 0
     try:
-        await asyncio.to_thread(compact, directory, run.ledger, plan.indexes, plan.settings.repeats)
+        await asyncio.to_thread(compact, directory, run.ledger, indexes, plan.settings.repeats)
     except OSError as error:
         notes.append(f"{directory}: the logs could not be compacted ({error}); they are complete, but not in order")
         bundle = await asyncio.to_thread(_derive_partial, run, info, directory, plan)
@@ -223,6 +239,25 @@ async def evaluate_cell(
         notes=notes,
         open_attempts=open_attempts,
     )
+
+
+def _ended(
+    run: CellRun, stopper: Stopper, info: CellInfo, plan: CellPlan, notes: list[str]
+) -> tuple[CellInfo, Indexes]:
+    """What the cell is after its rule: only the problems up to the end count."""
+    found = stopper.stopped or stopper.known()
+    rule = plan.settings.stop_when
+    assert rule is not None
+    if stopper.clustered:
+        notes.append("problems declare clusters, so they are not independent: `stop_when` never held")
+        return info, plan.indexes
+    info = msgspec.structs.replace(
+        info, planned=found.problems * plan.settings.repeats, sequential=found.to_dict(rule.said)
+    )
+    if stopper.stopped is not None:
+        run.ledger.cut(found.problems * plan.settings.repeats)
+        notes.append(f"ended after {found.problems:,} of {found.planned:,} problems: enough is known")
+    return info, plan.indexes[: found.problems]
 
 
 def _derive_partial(run: CellRun, info: CellInfo, directory: Path, plan: CellPlan) -> dict[str, Any]:

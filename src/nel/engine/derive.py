@@ -110,6 +110,9 @@ class CellInfo(msgspec.Struct, kw_only=True):
     """What the clusters are."""
     aggregates: dict[str, list[str]] = {}
     """Scores that are no mean of the rewards (`nel.metrics.aggregates`), each with the metrics that it is made of."""
+    sequential: dict[str, Any] | None = None
+    """Where a rule ended the cell early, or could have: the rule, where it ended, the intervals that hold whenever one
+    looks (`nel.engine.stopping`)."""
     error_policy: str = "exclude"
     max_error_rate: float = 0.05
     versions: dict[str, str] = {}
@@ -323,6 +326,8 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
     for name, columns in sorted(others.items()):
         columns.error += unmeasured
         scores[f"scorer:{name}"] = columns.estimate()
+    if info.sequential is not None:
+        scores, categories = _sequential(scores, info.sequential), _without_intervals(categories)
     runtime, failures = collector.runtime_stats().to_dict(), collector.failure_report().to_dict()
     errors = counts[Outcome.ERROR.value]
     attempted = sum(counts.values())
@@ -351,6 +356,7 @@ def derive(cell: Path, info: CellInfo, pairs: Iterable[Pair]) -> dict[str, Any]:
             "error": errors,
         },
         "means": {"excluding_errors": excluding, "errors_as_zero": headline.mean()},
+        **({"sequential": info.sequential} if info.sequential is not None else {}),
         "judges": judges.usage(),
         "agreement": judges.agreement(),
         "error_policy": info.error_policy,
@@ -386,6 +392,27 @@ def _scores(columns: _Columns, repeats: int) -> dict[str, Estimate]:
             columns.answers, columns.values, columns.problems, repeats, **shape
         )
     return scores
+
+
+def _sequential(scores: dict[str, Estimate], found: dict[str, Any]) -> dict[str, Estimate]:
+    """The headline with the interval that holds whenever the run ended; the others have none that does."""
+    headline = next(iter(scores))
+    lower, upper = found["interval"]
+    kept = {
+        name: msgspec.structs.replace(estimate, ci_lower=None, ci_upper=None, method="none: the run could end early")
+        for name, estimate in scores.items()
+    }
+    kept[headline] = msgspec.structs.replace(
+        scores[headline], ci_lower=lower, ci_upper=upper, method=found["method"], stderr=None
+    )
+    return kept
+
+
+def _without_intervals(categories: dict[str, Any]) -> dict[str, Any]:
+    return {
+        name: {**value, "ci_lower": None, "ci_upper": None, "method": "none: the run could end early"}
+        for name, value in categories.items()
+    }
 
 
 def _ks(repeats: int) -> list[int]:

@@ -179,6 +179,12 @@ class Ledger:
         self.moved = np.zeros(size, np.bool_)
         """The line says another `problem_idx` than the problem has now."""
 
+    def cut(self, size: int) -> None:
+        """Forgets every attempt of the plan from `size` on."""
+        for name in ("attempt_file", "attempt_offset", "attempt_length", "score_file", "score_offset", "score_length"):
+            setattr(self, name, getattr(self, name)[:size])
+        self.moved = self.moved[:size]
+
     def attempt(self, unit: int, file: int, offset: int, length: int) -> None:
         """Attempt `unit` is the line at `offset`."""
         self.attempt_file[unit] = file

@@ -25,6 +25,7 @@ from nel.engine.measure import Gold, measure
 from nel.engine.selection import Indexes
 from nel.engine.settings import EvaluationSettings
 from nel.engine.spill import Spill
+from nel.engine.stopping import Stopper, bounds_of
 from nel.engine.tally import Tally
 from nel.environments.base import EvalEnvironment, SeedResult
 from nel.observability.records import AttemptRecord, ModelErrorInfo, Outcome, ScoreRecord, Timing
@@ -70,6 +71,9 @@ class CellRun:
     notes: list[str] = field(default_factory=list)
     """What a person should know of the logs."""
     ledger: Ledger = field(init=False)
+    stopper: Stopper | None = field(init=False, default=None)
+    """Where a rule may end the cell early."""
+    _pool: Pool[int] = field(init=False)
     _attempts: RecordLog = field(init=False)
     _scores: RecordLog = field(init=False)
     _prepared: dict[int, _Prepared] = field(default_factory=dict)
@@ -82,6 +86,14 @@ class CellRun:
 
     def __post_init__(self) -> None:
         self.ledger = Ledger(len(self.indexes) * self.settings.repeats)
+        if self.settings.stop_when is not None:
+            self.stopper = Stopper(
+                self.settings.stop_when,
+                len(self.indexes),
+                self.settings.repeats,
+                bounds_of(self.env.reward_bounds),
+                errors_as_zero=self.settings.error_policy == "zero",
+            )
         self._choices = min(getattr(self.solver, "choices", 1), self.settings.repeats)
         self._groups = -(-self.settings.repeats // self._choices)
         self._occurrences = Occurrences(len(self.indexes))
@@ -106,7 +118,7 @@ class CellRun:
         for log in (self._attempts, self._scores):
             if log.torn_bytes:
                 self.notes.append(f"{log.path}: a half-written last line ({log.torn_bytes} bytes) was cut")
-        pool = Pool(
+        pool = self._pool = Pool(
             self.settings.max_concurrent,
             self._attempt,
             self._give_up,
@@ -226,13 +238,22 @@ class CellRun:
             self.ledger.score(unit, score_line.file, score_line.offset, score_line.length)
             if score_line.label != prepared.idx:
                 self.ledger.moved[unit] = True
-            self.tally.add_known(position, self._stored(score_line, RESULTS, ScoreRecord))
+            known = self._stored(score_line, RESULTS, ScoreRecord)
+            self.tally.add_known(position, known)
+            self._consider(position, prepared.content.hex(), prepared.occurrence, known)
         else:
             attempt = self._spill.restore(self._stored(line, TRAJECTORIES, AttemptRecord))
             attempt.problem_idx = prepared.idx
             earlier = self._stored(score_line, RESULTS, ScoreRecord) if score_line is not None else None
             await self._measure(unit, attempt, prepared.gold, score_key, earlier)
         return True
+
+    def _consider(self, position: int, content: str, occurrence: int, score: ScoreRecord) -> None:
+        """Ends the cell where enough is known; attempts in progress are kept."""
+        if self.stopper is not None:
+            asked = f"{occurrence}:{content}" if occurrence else content
+            if self.stopper.take(position, asked, score):
+                self._pool.stop()
 
     def _stored(self, line: Line, log: str, record: Any) -> Any:
         with (self.directory / (SUPERSEDED if line.file else log)).open("rb") as file:
@@ -370,6 +391,7 @@ class CellRun:
         line = encode_json(self.redactor.value(score))
         self.ledger.score(unit, 0, self._scores.append(line), len(line))
         self.tally.add(unit // self.settings.repeats, attempt, score)
+        self._consider(unit // self.settings.repeats, attempt.content, attempt.occurrence, score)
         if score.outcome is Outcome.ERROR and attempt.model_error is None and self.settings.error_policy == "abort":
             raise CellAbortedError(
                 f"{self.env.name}: problem {attempt.problem_idx} could not be scored: {score.error}",

@@ -8,6 +8,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from nel.core.errors import UsageError
+from nel.engine.stopping import StopRule
 
 ErrorPolicy = Literal["exclude", "zero", "abort"]
 RetryErrors = Literal["transient", "all"]
@@ -45,6 +46,9 @@ class EvaluationSettings:
     """On resume: `all` repeats also what a service refused for good."""
     instruction_template: str | None = None
     """Text around each prompt, with `{prompt}` in it (`{{` and `}}` are braces)."""
+
+    stop_when: StopRule | None = None
+    """When enough is known to end early."""
 
     def __post_init__(self) -> None:
         for name, low in (("repeats", 1), ("max_concurrent", 1), ("max_problems", 1), ("max_system_retries", 0)):

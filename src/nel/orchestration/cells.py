@@ -7,6 +7,7 @@ import traceback
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nel.config.benchmarks import Benchmark
@@ -23,6 +24,7 @@ from nel.engine.cell import CellPlan, plan_cell, solver_identity
 from nel.engine.selection import Shard
 from nel.engine.session import CellKey
 from nel.engine.settings import EvaluationSettings, RetryErrors
+from nel.engine.stopping import StopRule
 from nel.environments.base import EvalEnvironment
 from nel.environments.configured import Boxes, build_metric
 from nel.environments.registry import get_environment
@@ -31,6 +33,7 @@ from nel.environments.scored import ScoredEnvironment
 from nel.inference.client import ModelClient
 from nel.orchestration.sandboxes import CellSandbox, Sandboxes
 from nel.orchestration.services import Services, wait_for_endpoint
+from nel.reporting.run_view import open_run
 from nel.solvers import loglikelihood
 from nel.solvers.base import Solver
 from nel.solvers.simple import simple_solver
@@ -71,7 +74,42 @@ def settings_of(entry: Benchmark, *, retry_errors: RetryErrors = "transient") ->
         max_error_rate=rate,
         retry_errors=retry_errors,
         instruction_template=entry.instruction_template,
+        stop_when=stop_rule(entry),
     )
+
+
+def stop_rule(entry: Benchmark) -> StopRule | None:
+    """The rule of an entry's `stop_when`, with the baseline's rewards; `UsageError` where the baseline has none."""
+    said = entry.stop_when
+    if said is None:
+        return None
+    if said.decides is None:
+        return StopRule(half_width=said.half_width, said={"half_width": said.half_width})
+    path = Path(said.decides.baseline).expanduser()
+    baseline = baseline_rewards(path, entry.name)
+    digest = digest_value(sorted(baseline.items()))
+    return StopRule(
+        max_drop=said.decides.max_drop,
+        baseline=baseline,
+        said={"decides": {"max_drop": said.decides.max_drop, "baseline": digest}},
+    )
+
+
+def baseline_rewards(path: Path, name: str) -> dict[str, float]:
+    """The mean reward of every problem that a run scored on a benchmark, by `unit_key`."""
+    run = open_run(path)
+    cells = [cell for cell in run.cells() if name in {cell.benchmark, cell.name} or Path(name).stem == cell.benchmark]
+    if len(cells) != 1:
+        raise UsageError(
+            f"stop_when: the baseline {path} holds {len(cells) or 'no'} cells of {name}",
+            hint="It must be a run of this benchmark with one model.",
+        )
+    sums: dict[str, list[float]] = {}
+    for unit in run.units(cells[0]):
+        reward = unit.values.get("reward")
+        if unit.unit_key and reward is not None:
+            sums.setdefault(unit.unit_key, []).append(reward)
+    return {unit_key: sum(rewards) / len(rewards) for unit_key, rewards in sums.items()}
 
 
 async def build_solver(
