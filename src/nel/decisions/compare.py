@@ -418,6 +418,12 @@ def _warnings(baseline: Chosen, left: CellView, candidate: Chosen, right: CellVi
         )
     if counts.unmeasured:
         said.append(f"{format_count(counts.unmeasured)} problems of both runs lack a score in one of them: left out")
+    for name, cell in (("baseline", left), ("candidate", right)):
+        if "stop_when" in cell.config:
+            said.append(
+                f"the {name} could end early (stop_when): intervals here are those of a fixed number of problems; "
+                f"the one that holds for its stopping is in its bundle, {cell.bundle or cell.name}"
+            )
     if left.repeats != right.repeats:
         said.append(f"repeats differ ({left.repeats} and {right.repeats}); each problem's mean is compared")
     for name, cell in (("baseline", left), ("candidate", right)):

@@ -135,7 +135,12 @@ def _sample(cell: CellView, unit: Unit, detail: UnitDetail) -> dict[str, Any]:
             "time": unit.latency_ms / 1000,
         },
         "scores": scores,
-        "metadata": {**detail.metadata, "nel_outcome": unit.outcome.value, "category": unit.category},
+        "metadata": {
+            **detail.metadata,
+            "nel_expected": detail.expected,
+            "nel_outcome": unit.outcome.value,
+            "category": unit.category,
+        },
         "uuid": file_name(f"{cell.name}-{unit.problem_idx}-{unit.repeat}"),
         "total_time": unit.latency_ms / 1000,
     }

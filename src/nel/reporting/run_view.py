@@ -250,14 +250,19 @@ class RunView(Protocol):
 
 
 def open_run(path: Path | str, *, unfinished: bool = False) -> RunView:
-    """The run that `path` holds.
+    """The run that `path` holds: NEL's own, or the results of another tool (`nel.reporting.foreign`).
 
     A run that is still going, or was killed, is refused unless `unfinished`: its numbers may not be there yet.
     `RunDirError` says what the directory is instead, and what to name.
     """
     directory = Path(path)
     if not (directory / "manifest.json").is_file():
-        raise _no_run(directory)
+        from nel.reporting.foreign import open_foreign
+
+        foreign = open_foreign(directory) if directory.exists() else None
+        if foreign is None:
+            raise _no_run(directory)
+        return foreign
     manifest = RunDir.read(directory)
     if manifest.kind not in ADAPTERS:
         known = ", ".join(ADAPTERS)
