@@ -259,6 +259,16 @@ BUILT_IN: dict[str, BenchmarkInfo] = {
             needs=("sandbox",),
         ),
         BenchmarkInfo(
+            name="ifeval",
+            description="Instructions that a program can check; strict and loose.",
+            location="nel.benchmarks.ifeval:ifeval",
+            category="instructions",
+            size=541,
+            license="Apache-2.0",
+            data="hf://google/IFEval?split=train",
+            metric="accuracy",
+        ),
+        BenchmarkInfo(
             name="math500",
             description="Competition mathematics; answers are compared as mathematics.",
             location="nel.benchmarks.math500:math500",
