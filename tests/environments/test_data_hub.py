@@ -67,6 +67,18 @@ def test_the_files_of_one_split_are_read_and_nothing_else_is_downloaded(hub):
     assert identity["rows"] == 6
 
 
+def test_several_configurations_are_read_one_after_the_other_with_their_names(hub):
+    commit = hub.add("openai/gsm8k", GSM8K)
+    source = opened("hf://openai/gsm8k?config=socratic,main&split=test")
+    assert [source.row(idx)["question"] for idx in (0, 3, 8)] == ["s 0", "a 0", "b 2"]
+    assert [source.row(idx)["config"] for idx in (0, 3, 8)] == ["socratic", "main", "main"]
+    assert "config" in next(iter(source.shapes))
+    identity = source.identity()
+    assert (identity["revision"], identity["rows"], identity["license"]) == (commit, 9, "mit")
+    with pytest.raises(DataError, match="configuration 'manin'"):
+        opened("hf://openai/gsm8k?config=socratic,manin&split=test")
+
+
 def test_a_commit_pins_the_data_while_the_branch_moves_on(hub):
     first = hub.add("openai/gsm8k", GSM8K)
     second = hub.add("openai/gsm8k", GSM8K | {"main/test-00000-of-00002.parquet": parquet(rows("new"))})
