@@ -96,6 +96,26 @@ def sandboxes(checks: int) -> list[Row]:
     return rows
 
 
+def decisions(rows: int) -> list[Row]:
+    found = measured("decisions", rows)
+    return [
+        ("comparison: rows in each run", f"{found['rows']:,}, {', '.join(found['tests'])}", "", True),
+        limit("comparison: time", found["compare_s"], 15, "s"),
+        limit("comparison: memory", found["compare_mb"], 500, "MB"),
+        limit("bootstrap, 10,000 draws of 14,042", found["bootstrap_ms"], 10, "ms"),
+    ]
+
+
+def reports(rows: int) -> list[Row]:
+    found = measured("report", rows)
+    return [
+        limit("HTML report of 14,000 samples", found["report_s"], 5, "s"),
+        limit("  its size", found["report_mb"], 25, "MB"),
+        ("viewer: index of the large run", f"{found['index_s']} s", "", True),
+        limit("viewer: a page of it", found["page_ms"], 100, "ms"),
+    ]
+
+
 def starts() -> list[Row]:
     return [
         limit("nel --help", round(start_up(BIN / "nel", "--help"), 3), 0.15, "s"),
@@ -113,6 +133,8 @@ def main() -> None:
         lambda: throughput(max(2000, options.samples // 16)),
         lambda: scale(options.samples),
         lambda: storm(max(2000, options.samples // 20)),
+        lambda: decisions(options.samples * 10),
+        lambda: reports(options.samples * 10),
         lambda: sandboxes(max(100, options.samples // 500)),
     ]
     rows: list[Row] = []
