@@ -61,8 +61,8 @@ def scale(samples: int) -> list[Row]:
     return [
         ("samples", f"{found['samples']:,} in {found['seconds']} s", "", True),
         limit("time to the first request", found["first_request_s"], 1.0, "s"),
-        limit("memory a sample", found["bytes_per_sample"], 200, "bytes"),
-        limit("peak memory", found["peak_mb"], 150, "MB"),
+        limit("index a sample, while asking", found["bytes_per_sample"], 200, "bytes"),
+        limit("peak memory, with deriving", found["peak_mb"], 150, "MB"),
         limit("resume: scan of both logs", found["resume_scan_s"], 2.0, "s"),
         ("resume: whole run, one row added", f"{found['resume_whole_s']} s", "", True),
         limit("three reports", found["report_s"], 5.0, "s"),
@@ -94,6 +94,15 @@ def sandboxes(checks: int) -> list[Row]:
     if "humaneval_s" in found:
         rows.append(limit("164 HumanEval programs in bwrap", found["humaneval_s"], 20, "s"))
     return rows
+
+
+def scoring(answers: int) -> list[Row]:
+    found = measured("scoring", answers)
+    return [
+        limit("regex scorers, one core", found["regex_per_second"], 20_000, "/s", at_least=True),
+        ("a whole rescoring, durable", f"{found['rescored_per_second']}/s", "", True),
+        limit("mathematics, two cores", found["math_per_second"], 300, "/s", at_least=True),
+    ]
 
 
 def decisions(rows: int) -> list[Row]:
@@ -133,6 +142,7 @@ def main() -> None:
         lambda: throughput(max(2000, options.samples // 16)),
         lambda: scale(options.samples),
         lambda: storm(max(2000, options.samples // 20)),
+        lambda: scoring(options.samples),
         lambda: decisions(options.samples * 10),
         lambda: reports(options.samples * 10),
         lambda: sandboxes(max(100, options.samples // 500)),
